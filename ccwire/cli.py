@@ -1,0 +1,35 @@
+"""The `ccwire` command: finds the subcommand's module and runs it, nothing else."""
+
+import importlib
+
+import click
+
+# name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
+COMMANDS = {
+    "demo": "See it work: a loopback capture, no account needed.",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module only when that command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"ccwire.commands.{cmd_name}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ccwire")
+def main() -> None:
+    """Capture what Claude Code really sends, and account for every token."""

@@ -1,0 +1,1 @@
+"""One module a command; each defines a click command named `command`."""

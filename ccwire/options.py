@@ -1,0 +1,53 @@
+"""Options that several commands share, and the one error that ends a command with exit code 2."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+DEFAULT_CAPTURES = Path("captures")
+
+
+class UserError(click.ClickException):
+    """What a user can cause: one sentence on stderr that says what to do, exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"ccwire: {self.format_message()}", file=file, err=file is None)
+
+
+def captures_dir(value: Path | None) -> Path:
+    """`--captures DIR`, else `CCWIRE_CAPTURES`, else `./captures`."""
+    if value is not None:
+        return value
+    return Path(os.environ.get("CCWIRE_CAPTURES") or DEFAULT_CAPTURES)
+
+
+def claude_dir(value: Path | None) -> Path:
+    """`--claude-dir DIR`, else `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    if value is not None:
+        return value
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+
+
+def _folder(convert: Any) -> Any:
+    return lambda ctx, param, value: convert(Path(value) if value is not None else None)
+
+
+captures_option = click.option(
+    "--captures",
+    "captures",
+    metavar="DIR",
+    callback=_folder(captures_dir),
+    help="Where captures are (default: $CCWIRE_CAPTURES, else ./captures).",
+)
+claude_dir_option = click.option(
+    "--claude-dir",
+    "claude_dir",
+    metavar="DIR",
+    callback=_folder(claude_dir),
+    help="Where the client keeps its files (default: $CLAUDE_CONFIG_DIR, else ~/.claude).",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -1,0 +1,1 @@
+"""A loopback stand-in for the API, a simulated client, and a driver for the real one."""
