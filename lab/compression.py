@@ -1,0 +1,64 @@
+"""Compresses an answer piece by piece, each piece readable at once, as a streaming server does."""
+
+import zlib
+from typing import Protocol
+
+import brotli
+import zstandard
+
+ENCODINGS = ("gzip", "deflate", "br", "zstd")
+
+
+class Compressor(Protocol):
+    def piece(self, data: bytes) -> bytes:
+        """The compressed bytes for `data`, flushed so that the other side can read all of it."""
+
+    def end(self) -> bytes:
+        """What is left to send."""
+
+
+def compressor(encoding: str) -> Compressor:
+    match encoding:
+        case "gzip":
+            return _Zlib(zlib.MAX_WBITS | 16)
+        case "deflate":
+            return _Zlib(zlib.MAX_WBITS)
+        case "br":
+            return _Brotli()
+        case "zstd":
+            return _Zstd()
+    raise ValueError(f"no such encoding: {encoding}")
+
+
+class _Zlib:
+    def __init__(self, window: int) -> None:
+        self._stream = zlib.compressobj(wbits=window)
+
+    def piece(self, data: bytes) -> bytes:
+        return self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        return self._stream.flush()
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        self._stream = brotli.Compressor(quality=4)
+
+    def piece(self, data: bytes) -> bytes:
+        return bytes(self._stream.process(data) + self._stream.flush())
+
+    def end(self) -> bytes:
+        return bytes(self._stream.finish())
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._stream = zstandard.ZstdCompressor().compressobj()
+
+    def piece(self, data: bytes) -> bytes:
+        compressed = self._stream.compress(data)
+        return compressed + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def end(self) -> bytes:
+        return self._stream.flush()
