@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from addon.format import kind_of, parse_json
 
+_ENOUGH = 10_000  # characters of a prompt that tell calls apart
 _OLD_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
 
 
@@ -40,7 +41,8 @@ class Request:
         """Reads a call. A body that is no JSON object has no model, messages or tools."""
         content = _json_object(body)
         messages = _list(content.get("messages"))
-        last = messages[-1] if messages else {}
+        # Newer clients put messages of role system behind the prompt.
+        last = next((m for m in reversed(messages) if m.get("role") != "system"), {})
         after_tool = _brings_result(last)
         return cls(
             method=method,
@@ -62,8 +64,10 @@ class Request:
 
     def same_call(self) -> str:
         """Equal for a call and its retries: a retry may drop streaming, never the conversation."""
-        said = (self.path, self.session_id, self.model, self.messages, self.opening, self.prompt)
-        return hashlib.sha256(repr((*said, bool(self.tools))).encode()).hexdigest()
+        said = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))
+        return hashlib.sha256(
+            repr((self.path, self.session_id, self.model, *said)).encode()
+        ).hexdigest()
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
