@@ -228,8 +228,9 @@ def _piece(data: Any) -> str | None:
     if not isinstance(data, dict) or data.get("type") != "content_block_delta":
         return None
     delta = data.get("delta")
-    name = _PIECES.get(delta.get("type", "")) if isinstance(delta, dict) else None
-    piece = delta.get(name) if name else None
+    if not isinstance(delta, dict) or delta.get("type") not in _PIECES:
+        return None
+    piece = delta.get(_PIECES[delta["type"]])
     return piece if isinstance(piece, str) else None
 
 

@@ -24,7 +24,6 @@ from addon.format import (
     Manifest,
     file_name,
     is_session_id,
-    parse_file_name,
 )
 
 try:
@@ -227,6 +226,3 @@ def _open(path: Path, flags: int) -> IO[bytes]:
     modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
     mode = "r+b" if flags & os.O_RDWR else modes[flags & os.O_ACCMODE]
     return os.fdopen(descriptor, mode, buffering=0)
-
-
-__all__ = ["CaptureStore", "Slot", "locked", "parse_file_name", "write_new", "write_whole"]

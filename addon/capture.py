@@ -1,0 +1,262 @@
+"""The mitmproxy add-on: `mitmdump -s addon/capture.py`. Sees, tees and hands over; nothing more.
+
+Whatever goes wrong here is logged and counted: the client's bytes always go through unchanged.
+"""
+
+import logging
+import os
+import sys
+import time
+import urllib.parse
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mitmproxy import connection, ctx, exceptions, http, tls
+from mitmproxy.addonmanager import Loader
+from mitmproxy.proxy import server_hooks
+
+from addon.filing import Filing
+from addon.key import default_key_path, redaction_key
+from addon.processes import ProcessResolver, ProcessTable
+from addon.record import RequestSeen, ResponseSeen
+from addon.recovery import recover
+from addon.redact import Redactor
+from addon.session_lookup import SessionLookup
+from addon.sessions import SessionsMap, default_sessions_path
+from addon.store import CaptureStore
+from addon.writer import Answered, Begun, Ended, Writer
+
+logger = logging.getLogger("ccwire")
+
+DEFAULT_HOSTS = ("api.anthropic.com", "statsig.anthropic.com")
+
+# The writer thread must not hold the interpreter for the usual 5 ms while an event waits.
+_SWITCH_SECONDS = 0.0005
+
+
+class Capture:
+    """Captures every exchange with `capture_hosts`; tunnels the rest untouched."""
+
+    def __init__(self) -> None:
+        self._hosts: Sequence[str] = DEFAULT_HOSTS
+        self._upstream: urllib.parse.SplitResult | None = None
+        self._writer: Writer | None = None
+        self._resolver: ProcessResolver | None = None
+        self._in_flight: set[str] = set()
+
+    def load(self, loader: Loader) -> None:
+        loader.add_option("capture_dir", str, "captures", "Where captures land.")
+        loader.add_option(
+            "capture_hosts",
+            Sequence[str],
+            list(DEFAULT_HOSTS),
+            "Hosts to capture (`*` matches any part); others are tunnelled untouched.",
+        )
+        loader.add_option(
+            "capture_sessions", str, "", "The map that the hooks write (default: ~/.ccwire)."
+        )
+        loader.add_option(
+            "capture_claude_dir", str, "", "The client's own folder (default: ~/.claude)."
+        )
+        loader.add_option(
+            "capture_upstream",
+            str,
+            "",
+            "Send captured calls to this base URL instead, and refuse every other host.",
+        )
+
+    def configure(self, updated: set[str]) -> None:
+        if "capture_hosts" in updated:
+            named = [h.strip() for item in ctx.options.capture_hosts for h in item.split(",")]
+            self._hosts = tuple(host.lower() for host in named if host)
+            if not self._hosts:
+                raise exceptions.OptionsError("capture_hosts: name at least one host.")
+        if "capture_upstream" in updated:
+            self._upstream = _upstream(ctx.options.capture_upstream)
+            if self._upstream is not None:
+                ctx.options.update(connection_strategy="lazy", upstream_cert=False)
+        if "capture_dir" in updated and self._writer is not None:
+            raise exceptions.OptionsError("capture_dir: set it when the proxy starts.")
+
+    def running(self) -> None:
+        if self._writer is not None:
+            return
+        store = CaptureStore(Path(ctx.options.capture_dir).expanduser())
+        try:
+            store.prepare()
+            if count := recover(store):
+                logger.warning(f"ccwire: {count} exchanges of a killed proxy recovered")
+        except OSError as error:
+            logger.error(f"ccwire: {store.root} cannot be written ({error.strerror})")
+        sessions = Path(ctx.options.capture_sessions or default_sessions_path()).expanduser()
+        self._resolver = ProcessResolver(ProcessTable().find)
+        lookup = SessionLookup(SessionsMap(sessions), _claude_dir())
+        redactor = Redactor(redaction_key(default_key_path()))
+        self._writer = Writer(Filing(store, redactor, self._resolver, lookup))
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
+            ctx.options.update(flow_detail=0)  # its lines show URLs as they came
+        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {store.root}")
+
+    def done(self) -> None:
+        if self._writer is not None:
+            now = time.time()
+            for flow_id in self._in_flight:
+                self._writer.put(Ended(flow_id, now, "proxy_stopped", "the proxy was stopped"))
+            self._in_flight.clear()
+            self._writer.close()
+            self._writer = None
+        if self._resolver is not None:
+            self._resolver.close()
+            self._resolver = None
+
+    def client_connected(self, client: connection.Client) -> None:
+        if self._resolver is not None and client.peername and client.sockname:
+            self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
+
+    def tls_clienthello(self, data: tls.ClientHelloData) -> None:
+        address = data.context.server.address
+        host = address[0] if address else data.client_hello.sni or ""
+        if self._upstream is None and not self._is_captured(host):
+            data.ignore_connection = True
+
+    def http_connect(self, flow: http.HTTPFlow) -> None:
+        self._refuse_others(flow)
+
+    def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
+        upstream = self._upstream
+        if upstream is not None and data.server.address != (upstream.hostname, _port(upstream)):
+            data.server.error = "ccwire: capture_upstream is set, every other host is refused"
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if not self._is_captured(flow.request.pretty_host) and self._upstream is None:
+            flow.request.stream = True
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        if not self._is_captured(flow.request.pretty_host):
+            self._refuse_others(flow)
+            return
+        self._begin(flow)
+        if self._upstream is not None:
+            _send_to(flow.request, self._upstream)
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        assert flow.response is not None
+        if self._writer is None or flow.id not in self._in_flight:
+            flow.response.stream = True
+            return
+        flow.response.stream = self._writer.tee(flow.id)
+        response = flow.response
+        self._writer.put(
+            Answered(
+                flow.id,
+                ResponseSeen(
+                    at=response.timestamp_start or time.time(),
+                    status=response.status_code,
+                    reason=response.reason,
+                    http_version=response.http_version,
+                    headers=_headers(response.headers),
+                ),
+            )
+        )
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        self._end(flow, "http_end", None)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        if flow.id not in self._in_flight:
+            if self._is_captured(flow.request.pretty_host) and flow.response is None:
+                self._begin(flow)  # it broke off while the request was still being sent
+            else:
+                return
+        self._end(flow, _who_left(flow), flow.error.msg if flow.error else "error")
+
+    def _begin(self, flow: http.HTTPFlow) -> None:
+        if self._writer is None:
+            return
+        request = flow.request
+        peer = flow.client_conn.peername
+        self._in_flight.add(flow.id)
+        self._writer.put(
+            Begun(
+                RequestSeen(
+                    flow_id=flow.id,
+                    started=request.timestamp_start,
+                    ended=request.timestamp_end or time.time(),
+                    method=request.method,
+                    scheme=request.scheme,
+                    host=request.pretty_host,
+                    port=request.port,
+                    target=request.path,
+                    http_version=request.http_version,
+                    headers=_headers(request.headers),
+                    body=request.raw_content or b"",
+                    client_address=(peer[0], peer[1]) if peer else None,
+                    connection_id=flow.client_conn.id,
+                )
+            )
+        )
+
+    def _end(self, flow: http.HTTPFlow, ended_by: str, error: str | None) -> None:
+        if self._writer is None or flow.id not in self._in_flight:
+            return
+        self._in_flight.discard(flow.id)
+        self._writer.put(Ended(flow.id, time.time(), ended_by, error))
+
+    def _is_captured(self, host: str) -> bool:
+        host = host.lower()
+        return any(fnmatchcase(host, pattern) for pattern in self._hosts)
+
+    def _refuse_others(self, flow: http.HTTPFlow) -> None:
+        if self._upstream is not None and not self._is_captured(flow.request.pretty_host):
+            text = "ccwire: capture_upstream is set, every other host is refused\n"
+            flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
+
+
+def _who_left(flow: http.HTTPFlow) -> str:
+    """The side whose connection is closed; the error's text misleads."""
+    server = flow.server_conn
+    if not server.connected or server.timestamp_end is not None:
+        return "server_disconnect"
+    return "client_disconnect"
+
+
+def _upstream(url: str) -> urllib.parse.SplitResult | None:
+    if not url:
+        return None
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise exceptions.OptionsError(
+            f"capture_upstream: {url!r} is not a base URL such as http://127.0.0.1:8000."
+        )
+    return parts
+
+
+def _port(url: urllib.parse.SplitResult) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _send_to(request: http.Request, upstream: urllib.parse.SplitResult) -> None:
+    assert upstream.hostname is not None
+    host_header = request.host_header
+    request.scheme = upstream.scheme
+    request.host = upstream.hostname
+    request.port = _port(upstream)
+    request.path = upstream.path.rstrip("/") + request.path
+    request.host_header = host_header
+
+
+def _claude_dir() -> Path:
+    named = ctx.options.capture_claude_dir or os.environ.get("CLAUDE_CONFIG_DIR")
+    return Path(named).expanduser() if named else Path.home() / ".claude"
+
+
+def _headers(headers: http.Headers) -> list[tuple[str, str]]:
+    return [
+        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+        for name, value in headers.fields
+    ]
+
+
+addons = [Capture()]

@@ -1,0 +1,307 @@
+"""The filing desk: follows each exchange from request to answer and files it with its session.
+
+Called by the writer thread only. An exchange of a known process that has no session yet waits
+under `unknown/` and is filed with the first session that process turns out to have.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from addon import manifest as manifests
+from addon.answer import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
+from addon.format import EXCHANGES, Exchange, Manifest
+from addon.identity import Evidence, Identity, identify
+from addon.processes import ClientProcess, ProcessResolver
+from addon.record import (
+    RequestRecord,
+    RequestSeen,
+    ResponseSeen,
+    exchange_line,
+    head,
+    joined_headers,
+    request_record,
+    response_fields,
+    whole_file,
+)
+from addon.redact import Redactor
+from addon.refile import refile
+from addon.session_lookup import SessionLookup
+from addon.store import CaptureStore, Slot, write_whole
+from addon.traffic import block, summary
+
+logger = logging.getLogger("ccwire")
+
+
+@dataclass(slots=True)
+class _Open:
+    """An exchange in flight."""
+
+    flow_id: str
+    slot: Slot
+    record: RequestRecord
+    identity: Identity
+    process: ClientProcess | None
+    request_ended: float
+    response: ResponseSeen | None = None
+    answer: StreamedAnswer | PlainAnswer | NoAnswer = field(default_factory=NoAnswer)
+    first_byte: float | None = None
+    last_byte: float | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    process: ClientProcess
+    slot: Slot
+
+
+class Filing:
+    """One for each proxy; `describe` finds what the shipped baseline does not know."""
+
+    def __init__(
+        self,
+        store: CaptureStore,
+        redactor: Redactor,
+        resolver: ProcessResolver,
+        lookup: SessionLookup,
+    ) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._resolver = resolver
+        self._lookup = lookup
+        self._open: dict[str, _Open] = {}
+        self._waiting: list[_Waiting] = []
+        self._gaps: dict[str | None, list[dict[str, Any]]] = {}
+        self._said: set[str] = set()
+
+    def begin(self, seen: RequestSeen) -> None:
+        record = request_record(seen, self._redactor)
+        process = self._resolver.process(seen.connection_id)
+        if process is not None and record.facts.claude_version:
+            self._lookup.is_client(process)
+        identity = self._identify(record, process)
+        slot = self._store.open_slot(identity.session_id, record.base["path"])
+        client = {
+            "address": seen.client_address[0] if seen.client_address else None,
+            "port": seen.client_address[1] if seen.client_address else None,
+            "pid": process.pid if process else None,
+        }
+        top = head(_ids(seen.flow_id, slot), identity, "request", seen.started)
+        tail = {**record.tail, "client": client}
+        tail["body"] = tail.pop("body")  # the largest last
+        write_whole(slot.request_file, whole_file(top, {**record.fields, **tail}))
+        self._open[seen.flow_id] = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
+        _append(slot, {"request": self._part_head(self._open[seen.flow_id])})
+
+    def answered(self, flow_id: str, response: ResponseSeen) -> None:
+        if (exchange := self._open.get(flow_id)) is None:
+            return
+        original = joined_headers(response.headers)
+        clean = ResponseSeen(
+            at=response.at,
+            status=response.status,
+            reason=self._redactor.text(response.reason),
+            http_version=response.http_version,
+            headers=self._redactor.headers(response.headers),
+        )
+        exchange.response = clean
+        exchange.answer = answer_for(original, self._redactor, exchange.record.base["kind"])
+        _append(exchange.slot, {"response": asdict(clean)})
+
+    def chunk(self, flow_id: str, at: float, data: bytes) -> None:
+        if (exchange := self._open.get(flow_id)) is None or exchange.lost:
+            return
+        if exchange.first_byte is None:
+            exchange.first_byte = at
+        exchange.last_byte = at
+        lines = exchange.answer.feed((at - exchange.first_byte) * 1000, data)
+        if lines:
+            exchange.slot.part.write(b"\n".join(lines) + b"\n")
+
+    def lost(self, flow_id: str) -> None:
+        """The queue overflowed: what follows of this answer is not known."""
+        if exchange := self._open.get(flow_id):
+            exchange.lost = True
+            self._gap(exchange.identity.session_id, "capture_error", exchange, "disk too slow")
+
+    def end(self, flow_id: str, at: float, ended_by: str, error: str | None) -> None:
+        if (exchange := self._open.pop(flow_id, None)) is None:
+            return
+        self._identify_late(exchange)
+        if exchange.lost:
+            ended_by, error = "proxy_stopped", "the capture fell behind and lost the rest"
+        error = self._redactor.text(error) if error else None
+        answer = exchange.answer.finish(ended_by, error)
+        base = exchange.record.base
+        timing = {
+            "request_start": base["started"],
+            "request_end": exchange.request_ended,
+            "first_byte": exchange.first_byte or (exchange.response and exchange.response.at),
+            "last_byte": exchange.last_byte,
+            "seconds": round(at - base["started"], 6),
+        }
+        line = exchange_line(
+            flow_id=flow_id,
+            sequence=exchange.slot.sequence,
+            identity=exchange.identity,
+            request=base,
+            facts=asdict(exchange.record.facts),
+            pid=exchange.process.pid if exchange.process else None,
+            response=exchange.response,
+            answer=answer,
+            ended=at,
+            first_byte=timing["first_byte"],
+        )
+        top = head(_ids(flow_id, exchange.slot), exchange.identity, "response", at)
+        fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
+        self._store.finish(exchange.slot, whole_file(top, fields), line)
+        self._count(exchange, line)
+        if exchange.identity.session_id is None and exchange.process is not None:
+            self._waiting.append(_Waiting(exchange.process, exchange.slot))
+        self._store.log_traffic(block(exchange.identity.session_id, line))
+        logger.info(summary(exchange.identity.session_id, line))
+
+    def settle(self) -> None:
+        """Files what waits, where its process has a session by now; writes losses down."""
+        for waiting in list(self._waiting):
+            session_id = self._by_process(waiting.process)
+            if session_id is not None:
+                self._waiting.remove(waiting)
+                self._file(waiting.slot, session_id)
+        for session_id, gaps in list(self._gaps.items()):
+            for gap in list(gaps):
+                self._change(session_id, lambda m, gap=gap: manifests.with_gap(m, gap))  # type: ignore[misc]
+                gaps.remove(gap)
+            del self._gaps[session_id]
+
+    def close(self) -> None:
+        for flow_id in list(self._open):
+            self.end(flow_id, time.time(), "proxy_stopped", "the proxy was stopped")
+        self.settle()
+
+    def failed(self, flow_id: str | None, error: Exception) -> None:
+        """One clear line a cause, and a gap in the manifest as soon as one can be written."""
+        exchange = self._open.pop(flow_id, None) if flow_id else None
+        reason = (
+            f"{type(error).__name__}: {error.strerror}"
+            if isinstance(error, OSError)
+            else (type(error).__name__)
+        )
+        if exchange is not None:
+            exchange.slot.part.close()
+        if flow_id is not None:
+            session_id = exchange.identity.session_id if exchange else None
+            self._gap(session_id, "capture_error", exchange, reason)
+        if reason not in self._said:
+            self._said.add(reason)
+            logger.error(
+                f"ccwire: an exchange could not be captured ({reason}); the client is not affected"
+            )
+            if not isinstance(error, OSError):
+                logger.debug("ccwire: what went wrong", exc_info=error)
+
+    def _identify(self, record: RequestRecord, process: ClientProcess | None) -> Identity:
+        identity = identify(
+            Evidence(
+                header=record.header_session,
+                user_id=record.user_id_session,
+                process=self._lookup.by_process(process),
+                live_record=self._lookup.by_live_record(process),
+                telemetry=record.telemetry_session,
+            )
+        )
+        if identity.session_id and identity.identified_by in ("header", "user_id"):
+            self._lookup.tell(process, identity.session_id)
+        return identity
+
+    def _identify_late(self, exchange: _Open) -> None:
+        """No evidence at its request: is there any at its answer?"""
+        if exchange.identity.session_id is not None:
+            return
+        identity = self._identify(exchange.record, exchange.process)
+        if identity.session_id is not None:
+            exchange.slot = refile(self._store, exchange.slot, identity)
+            exchange.identity = identity
+
+    def _by_process(self, process: ClientProcess) -> str | None:
+        return self._lookup.by_process(process) or self._lookup.by_live_record(process)
+
+    def _file(self, slot: Slot, session_id: str) -> None:
+        identity = Identity(session_id, "process")
+        old = next((e for e in _lines(self._store, slot) if e.sequence == slot.sequence), None)
+        if old is None:
+            return
+        new = refile(self._store, slot, identity)
+        line = Exchange.from_json(
+            {**old.to_json(), "sequence": new.sequence, "identified_by": "process"}
+        )
+        self._store.append_exchange(new.folder, line)
+        kept = self._store.remove_exchange(slot.folder, slot.sequence)
+        self._change(None, lambda m: manifests.recounted(m, kept))
+        self._change(session_id, lambda m: manifests.with_exchange(m, line))
+
+    def _count(self, exchange: _Open, line: Exchange) -> None:
+        entry = None
+        if exchange.identity.session_id is not None:
+            entry = self._lookup.entry(exchange.identity.session_id)
+
+        def change(manifest: Manifest) -> Manifest:
+            manifest = manifests.with_exchange(manifest, line)
+            if exchange.identity.conflicts:
+                manifest = manifests.with_conflicts(manifest, len(exchange.identity.conflicts))
+            if entry is not None:
+                manifest = manifests.with_session(
+                    manifest,
+                    cwd=entry.project_dir,
+                    transcript=entry.transcript_path,
+                    version=entry.claude_version,
+                )
+            return manifest
+
+        self._change(exchange.identity.session_id, change)
+
+    def _change(self, session_id: str | None, change: Callable[[Manifest], Manifest]) -> None:
+        with self._store.manifest(self._store.folder(session_id)) as held:
+            held[0] = change(held[0])
+
+    def _gap(self, session_id: str | None, kind: str, exchange: _Open | None, detail: str) -> None:
+        gap = {
+            "kind": kind,
+            "at": time.time(),
+            "sequence": exchange.slot.sequence if exchange else None,
+            "detail": detail,
+        }
+        self._gaps.setdefault(session_id, []).append(gap)
+
+    def _part_head(self, exchange: _Open) -> dict[str, Any]:
+        return {
+            "flow_id": exchange.flow_id,
+            "sequence": exchange.slot.sequence,
+            "session_id": exchange.identity.session_id,
+            "identified_by": exchange.identity.identified_by,
+            "pid": exchange.process.pid if exchange.process else None,
+            "fields": exchange.record.fields,
+            "base": exchange.record.base,
+            "facts": asdict(exchange.record.facts),
+            "request_ended": exchange.request_ended,
+        }
+
+
+def _ids(flow_id: str, slot: Slot) -> dict[str, Any]:
+    return {"flow_id": flow_id, "sequence": slot.sequence}
+
+
+def _append(slot: Slot, value: dict[str, Any]) -> None:
+    slot.part.write(orjson.dumps(value) + b"\n")
+
+
+def _lines(store: CaptureStore, slot: Slot) -> list[Exchange]:
+    from addon.store import read_lines
+
+    return read_lines(Path(slot.folder) / EXCHANGES)

@@ -1,0 +1,150 @@
+"""The writer thread: takes what the proxy saw, in order, and hands it to the filing desk.
+
+The proxy's side only appends to memory. The queue is bounded in bytes: when the disk cannot keep
+up, answers lose chunks and say so; the client never waits.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from addon.filing import Filing
+from addon.record import RequestSeen, ResponseSeen
+
+logger = logging.getLogger(__name__)
+
+# The writer shares the interpreter with the event loop: it works in batches, and lets the loop
+# send what has just arrived before it looks at it.
+_BATCH_SECONDS = 0.02
+_IDLE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    request: RequestSeen
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    flow_id: str
+    response: ResponseSeen
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    flow_id: str
+    at: float
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    flow_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    flow_id: str
+    at: float
+    ended_by: str
+    error: str | None
+
+
+Job = Begun | Answered | Chunk | Lost | Ended
+
+
+class Writer:
+    """Owns the thread and the queue."""
+
+    def __init__(self, filing: Filing, *, limit: int = 256 * 1024 * 1024) -> None:
+        self._filing = filing
+        self._limit = limit
+        self._jobs: deque[Job] = deque()
+        self._handed = 0  # bytes, counted by the loop's side only
+        self._done = 0  # bytes, counted by the thread only
+        self._lossy: set[str] = set()
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="ccwire-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        self._jobs.append(job)
+        if isinstance(job, Begun):
+            self._handed += len(job.request.body)
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def tee(self, flow_id: str) -> Callable[[bytes], bytes]:
+        """The callable that a streamed answer goes through: returns each chunk as it came."""
+        append = self._jobs.append
+        wake = self._wake
+        now = time.time
+
+        def through(data: bytes) -> bytes:
+            if data:
+                size = len(data)
+                if self._handed - self._done + size > self._limit:
+                    self._drop(flow_id)
+                    return data
+                self._handed += size
+                append(Chunk(flow_id, now(), data))
+                if not wake.is_set():
+                    wake.set()
+            return data
+
+        return through
+
+    def close(self, timeout: float = 15.0) -> None:
+        """Writes what is queued, then ends the thread."""
+        self._closing = True
+        self._wake.set()
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            logger.error("ccwire: the capture folder is too slow: the last exchanges are not whole")
+
+    def _drop(self, flow_id: str) -> None:
+        if flow_id not in self._lossy:
+            self._lossy.add(flow_id)
+            self._jobs.append(Lost(flow_id))
+
+    def _run(self) -> None:
+        while True:
+            woken = self._wake.wait(_IDLE_SECONDS)
+            if woken and not self._closing:
+                time.sleep(_BATCH_SECONDS)
+            self._wake.clear()
+            closing = self._closing
+            while self._jobs:
+                self._one(self._jobs.popleft())
+            self._safely(self._filing.settle, None)
+            if closing and not self._jobs:
+                self._safely(self._filing.close, None)
+                return
+
+    def _one(self, job: Job) -> None:
+        filing = self._filing
+        match job:
+            case Chunk(flow_id, at, data):
+                self._safely(lambda: filing.chunk(flow_id, at, data), flow_id)
+                self._done += len(data)
+            case Begun(request):
+                self._safely(lambda: filing.begin(request), request.flow_id)
+                self._done += len(request.body)
+            case Answered(flow_id, response):
+                self._safely(lambda: filing.answered(flow_id, response), flow_id)
+            case Ended(flow_id, at, ended_by, error):
+                self._safely(lambda: filing.end(flow_id, at, ended_by, error), flow_id)
+                self._lossy.discard(flow_id)
+            case Lost(flow_id):
+                self._safely(lambda: filing.lost(flow_id), flow_id)
+
+    def _safely(self, act: Callable[[], None], flow_id: str | None) -> None:
+        """Whatever goes wrong in capturing is recorded, and the next exchange is captured."""
+        try:
+            act()
+        except Exception as error:
+            self._filing.failed(flow_id, error)
