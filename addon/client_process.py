@@ -1,0 +1,145 @@
+"""Which process is the client, seen from a hook it started, and whether one is still the same.
+
+Linux is read from /proc, other systems with `ps`. Imports little: the hook runs at every prompt.
+"""
+
+# Importing pathlib takes longer than all the hook does.
+# ruff: noqa: PTH110, PTH119, PTH123
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A start time told by `ps` is good to a second, and any of them moves when the clock is set.
+TOLERANCE = 2.0
+
+# The client runs a hook with `/bin/sh -c`; some shells then replace themselves, some stay between.
+_SHELLS = frozenset(("sh", "ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "zsh", "env"))
+_CLIENTS = frozenset(("claude", "node", "bun"))
+_ANCESTORS = 10
+
+
+class Process:
+    """A process, told apart from a later one that got its pid by when it started."""
+
+    __slots__ = ("created_at", "name", "parent", "pid")
+
+    def __init__(self, pid: int, parent: int, created_at: float, name: str) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.created_at = created_at
+        self.name = name
+
+
+type Lookup = Callable[[int], Process | None]
+
+
+def find_client(lookup: Lookup, named: str | None, parent: int) -> Process | None:
+    """The process the environment names, if it lives; else the first ancestor that is no shell."""
+    if named and named.isdecimal() and (process := lookup(int(named))):
+        return process
+    child_created_at = float("inf")
+    for _ in range(_ANCESTORS):
+        process = lookup(parent)
+        # A parent younger than its child is a stranger that got the pid of one that is gone.
+        if process is None or process.created_at > child_created_at + TOLERANCE:
+            return None
+        if process.name.lstrip("-") not in _SHELLS:
+            # Orphans are handed to the first process; it is the client only in a container.
+            return process if process.pid > 1 or process.name in _CLIENTS else None
+        parent, child_created_at = process.parent, process.created_at
+    return None
+
+
+def is_running(lookup: Lookup, pid: int, created_at: float) -> bool:
+    """Whether that very process, not one that got its pid, is still there."""
+    process = lookup(pid)
+    return process is not None and same((pid, created_at), (process.pid, process.created_at))
+
+
+def same(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Whether two pids with their start times are one process."""
+    return one[0] == other[0] and abs(one[1] - other[1]) <= TOLERANCE
+
+
+def process_lookup() -> Lookup:
+    """A way to look processes up, good for as long as one hook lives."""
+    if os.path.exists("/proc/self/stat"):
+        return _ProcFolder("/proc").lookup
+    return ps_table().get
+
+
+class _ProcFolder:
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._ticks = os.sysconf("SC_CLK_TCK")
+        self._booted_at: float | None = None
+
+    def lookup(self, pid: int) -> Process | None:
+        try:
+            stat = read_bytes(f"{self._root}/{pid}/stat")
+        except OSError:
+            return None
+        # The name may hold spaces and brackets of its own.
+        head, _, tail = stat.rpartition(b")")
+        fields = tail.split()
+        if fields[0] in (b"Z", b"X"):
+            return None
+        created_at = self._boot_time() + int(fields[19]) / self._ticks
+        name = head.partition(b"(")[2].decode(errors="replace")
+        return Process(pid, int(fields[1]), created_at, name)
+
+    def _boot_time(self) -> float:
+        # As psutil does it, so that its start times and these are the same numbers.
+        if self._booted_at is None:
+            stat = read_bytes(f"{self._root}/stat")
+            self._booted_at = float(stat.partition(b"\nbtime ")[2].partition(b"\n")[0])
+        return self._booted_at
+
+
+def ps_table() -> dict[int, Process]:
+    """Every process, as one run of `ps` tells them; empty where there is no `ps`."""
+    try:
+        reader, writer = os.pipe()
+        pid = os.posix_spawn(
+            "/bin/ps",
+            ["ps", "-axo", "pid=,ppid=,state=,etime=,comm="],
+            {"LC_ALL": "C"},
+            file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1)],
+        )
+    except (OSError, AttributeError):
+        return {}
+    os.close(writer)
+    with open(reader, "rb") as file:
+        lines = file.read().decode(errors="replace").splitlines()
+    os.waitpid(pid, 0)
+    now = time.time()
+    table = {}
+    for line in lines:
+        number, parent, state, elapsed, name = line.split(None, 4)
+        if not state.startswith("Z"):
+            created_at = now - _seconds(elapsed)
+            table[int(number)] = Process(
+                int(number), int(parent), created_at, os.path.basename(name.rstrip())
+            )
+    return table
+
+
+def _seconds(elapsed: str) -> int:
+    """`[[days-]hours:]minutes:seconds`, as `ps` prints it."""
+    days, _, clock = elapsed.rpartition("-")
+    total = 0
+    for part in clock.split(":"):
+        total = total * 60 + int(part)
+    return total + int(days or 0) * 86400
+
+
+def read_bytes(path: str, last: int | None = None) -> bytes:
+    """A whole file, or only its last so many bytes."""
+    with open(path, "rb", buffering=0) as file:
+        if last is not None:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - last))
+        return file.read()

@@ -1,0 +1,146 @@
+"""One hook event, from its payload to the map of sessions: the edges around `session_events`.
+
+Imports little: the hook runs at every prompt.
+"""
+
+# Importing pathlib takes longer than all the hook does.
+# ruff: noqa: PTH119, PTH120
+
+import os
+import time
+
+from addon.client_process import find_client, is_running, process_lookup, read_bytes
+from addon.plain_json import Json, loads
+from addon.session_events import (
+    EVENTS,
+    Client,
+    Entry,
+    PayloadError,
+    apply_event,
+    drop_oldest,
+    mark_crashed,
+)
+from addon.sessions_file import (
+    LOCK_SECONDS,
+    Locked,
+    SessionsFileError,
+    log,
+    make_folder,
+    read_document,
+    sessions_path,
+    set_aside,
+    write_document,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+type Environment = Mapping[str, str]
+
+# The end of a transcript, enough to hold a line that names the client's version.
+_TAIL_BYTES = 64 * 1024
+
+
+def handle(data: bytes, arguments: list[str], environment: Environment, parent: int) -> None:
+    """Records one event; what goes wrong becomes a line in the log, never an error."""
+    path = sessions_path(_sessions_option(arguments), environment)
+    try:
+        payload = _payload(data)
+        if payload["hook_event_name"] in EVENTS:
+            _record(path, payload, environment, parent)
+    except BaseException as error:
+        make_folder(path)
+        log(path, _in_words(error))
+
+
+def _sessions_option(arguments: list[str]) -> str | None:
+    return arguments[1] if len(arguments) == 2 and arguments[0] == "--sessions" else None
+
+
+def _payload(data: bytes) -> Entry:
+    try:
+        payload = loads(data.decode(errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise PayloadError(f"the payload is not JSON ({error})") from error
+    if not isinstance(payload, dict) or not isinstance(payload.get("hook_event_name"), str):
+        raise PayloadError("the payload names no event")
+    return payload
+
+
+def _record(path: str, payload: Entry, environment: Environment, parent: int) -> None:
+    lookup = process_lookup()
+    # A client started by another client's tool inherits that one's variables.
+    if environment.get("CLAUDE_CODE_SESSION_ID") not in (None, payload.get("session_id")):
+        environment = {}
+    process = find_client(lookup, environment.get("CLAUDE_PID"), parent)
+    client = Client(
+        process=(process.pid, process.created_at) if process else None,
+        project_dir=environment.get("CLAUDE_PROJECT_DIR"),
+        entrypoint=environment.get("CLAUDE_CODE_ENTRYPOINT"),
+        version=_version(payload, process.pid) if process else None,
+    )
+    make_folder(path)
+    with Locked(path, LOCK_SECONDS):
+        document = _read_or_set_aside(path)
+        sessions = document["sessions"]
+        mark_crashed(sessions, lambda pid, created_at: is_running(lookup, pid, created_at))
+        apply_event(sessions, payload, client, time.time())
+        drop_oldest(sessions)
+        write_document(path, document)
+
+
+def _read_or_set_aside(path: str) -> dict[str, Json]:
+    try:
+        return read_document(path)
+    except SessionsFileError as error:
+        aside = set_aside(path)
+        log(path, f"sessions.json could not be read and is now {os.path.basename(aside)}: {error}")
+        return read_document(path)
+
+
+def _version(payload: Entry, pid: int) -> str | None:
+    """The client's version: from its live record, else from what it just wrote down."""
+    transcript = payload.get("transcript_path")
+    if not isinstance(transcript, str) or not transcript:
+        return None
+    # <claude folder>/projects/<slug>/<session>.jsonl
+    claude_folder = os.path.dirname(os.path.dirname(os.path.dirname(transcript)))
+    live_record = _read_or_nothing(f"{claude_folder}/sessions/{pid}.json")
+    version = _version_in(live_record)
+    # Before a turn is over, the last lines may be from the run that is being resumed.
+    if version is None and payload["hook_event_name"] in ("Stop", "SubagentStop"):
+        for line in reversed(_read_or_nothing(transcript, _TAIL_BYTES).splitlines()):
+            version = version or _version_in(line)
+    return version
+
+
+def _version_in(data: bytes) -> str | None:
+    try:
+        record = loads(data.decode())
+    except (ValueError, RecursionError):
+        # Empty, or still being written: not every line needs to tell.
+        return None
+    version = record.get("version") if isinstance(record, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _read_or_nothing(path: str, last: int | None = None) -> bytes:
+    try:
+        return read_bytes(path, last)
+    except OSError:
+        # Not every client writes it, and a session may go without a transcript.
+        return b""
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, PayloadError | TimeoutError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}"
+    # Its text may quote the payload; where it happened may not.
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(error).__name__} at {place}"

@@ -1,0 +1,228 @@
+"""The hook as the client runs it: a process of its own, under a shell, with a payload on stdin."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import addon.hook
+from addon.hook_event import handle
+from addon.sessions_file import Locked
+
+HOOK = [sys.executable, "-I", "-S", addon.hook.__file__]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+def _run(
+    home: Path, payload: Any, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    run = subprocess.run(
+        [*HOOK, *arguments], input=data, env={"HOME": str(home), **environment}, capture_output=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+    return run
+
+
+def _event(name: str, session_id: str = "aaa", **fields: Any) -> dict[str, Any]:
+    return {"hook_event_name": name, "session_id": session_id, "cwd": "/c", **fields}
+
+
+def _map(home: Path) -> list[Any]:
+    document = json.loads((home / ".ccwire" / "sessions.json").read_text())
+    assert document["version"] == 1
+    sessions = document["sessions"]
+    assert isinstance(sessions, list)
+    return sessions
+
+
+def _log(home: Path) -> str:
+    return (home / ".ccwire" / "hook.log").read_text()
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_a_session_from_its_start_to_its_end(home: Path) -> None:
+    _run(home, _event("SessionStart", source="startup"))
+    [entry] = _map(home)
+    assert (entry["session_id"], entry["state"], entry["source"]) == ("aaa", "active", "startup")
+    # The parent of the hook is no shell here: it is this test.
+    assert entry["metadata"]["claude_pid"] == os.getpid()
+    created_at = psutil.Process().create_time()
+    assert entry["metadata"]["process_created_at"] == pytest.approx(created_at, abs=1.1)
+    _run(home, _event("SessionEnd", reason="logout"))
+    [entry] = _map(home)
+    assert (entry["state"], entry["metadata"]["end_reason"]) == ("exited", "logout")
+    assert (home / ".ccwire").stat().st_mode & 0o777 == 0o700
+    assert (home / ".ccwire" / "sessions.json").stat().st_mode & 0o777 == 0o600
+    assert _names(home / ".ccwire") == ["sessions.json", "sessions.json.lock"]
+
+
+def test_the_client_is_found_past_the_shell_that_runs_the_hook(home: Path) -> None:
+    command = f"{' '.join(HOOK)}; true"
+    data = json.dumps(_event("Stop")).encode()
+    subprocess.run(["/bin/sh", "-c", command], input=data, env={"HOME": str(home)}, check=True)
+    assert _map(home)[0]["metadata"]["claude_pid"] == os.getpid()
+
+
+def test_the_environment_names_the_client_and_only_what_is_known_is_recorded(home: Path) -> None:
+    _run(
+        home,
+        _event("SessionStart"),
+        CLAUDE_PID=str(os.getppid()),
+        CLAUDE_CODE_SESSION_ID="aaa",
+        CLAUDE_PROJECT_DIR="/proj",
+        CLAUDE_CODE_ENTRYPOINT="cli",
+        SOME_TOKEN="hush-hush",
+    )
+    [entry] = _map(home)
+    assert entry["metadata"]["claude_pid"] == os.getppid()
+    assert (entry["project_dir"], entry["metadata"]["entrypoint"]) == ("/proj", "cli")
+    assert "hush" not in json.dumps(entry)
+
+
+def test_variables_inherited_from_another_client_are_not_this_one_s(home: Path) -> None:
+    _run(
+        home,
+        _event("SessionStart"),
+        CLAUDE_PID=str(os.getppid()),
+        CLAUDE_CODE_SESSION_ID="outer",
+        CLAUDE_PROJECT_DIR="/outer",
+    )
+    [entry] = _map(home)
+    assert (entry["metadata"]["claude_pid"], entry["project_dir"]) == (os.getpid(), "/c")
+
+
+def test_a_session_whose_process_is_gone_is_marked_crashed(home: Path) -> None:
+    _run(home, _event("SessionStart"))
+    sessions_file = home / ".ccwire" / "sessions.json"
+    document = json.loads(sessions_file.read_text())
+    document["sessions"][0]["metadata"]["process_created_at"] -= 60
+    sessions_file.write_text(json.dumps(document))
+    _run(home, _event("SessionStart", "bbb"))
+    assert [(e["session_id"], e["state"]) for e in _map(home)] == [
+        ("aaa", "crashed"),
+        ("bbb", "active"),
+    ]
+
+
+def test_the_version_comes_from_the_live_record_else_from_the_last_lines(home: Path) -> None:
+    project = home / ".claude" / "projects" / "-c"
+    project.mkdir(parents=True)
+    transcript = project / "aaa.jsonl"
+    transcript.write_text('{"version": "1.0.1"}\n{"version": "1.0.100"}\n{"type": "x"}\n{"vers')
+    _run(home, _event("SessionStart", transcript_path=str(transcript)))
+    assert _map(home)[0]["metadata"]["claude_version"] is None
+    _run(home, _event("Stop", transcript_path=str(transcript)))
+    assert _map(home)[0]["metadata"]["claude_version"] == "1.0.100"
+    records = home / ".claude" / "sessions"
+    records.mkdir()
+    (records / f"{os.getpid()}.json").write_text('{"version": "2.1.325"}')
+    _run(home, _event("UserPromptSubmit", transcript_path=str(transcript)))
+    assert _map(home)[0]["metadata"]["claude_version"] == "2.1.325"
+
+
+def test_another_file_is_used_where_one_is_named(home: Path, tmp_path: Path) -> None:
+    _run(home, _event("Stop", "by-variable"), CCWIRE_SESSIONS=str(tmp_path / "a" / "s.json"))
+    _run(home, _event("Stop", "by-option"), "--sessions", str(tmp_path / "b" / "s.json"))
+    assert '"by-variable"' in (tmp_path / "a" / "s.json").read_text()
+    assert '"by-option"' in (tmp_path / "b" / "s.json").read_text()
+    assert _names(home) == []
+
+
+def test_other_events_are_ignored_quietly(home: Path) -> None:
+    _run(home, _event("PreToolUse"))
+    assert _names(home) == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        (b"", "the payload is not JSON"),
+        (b"{hush", "the payload is not JSON"),
+        (b"\xff\xfe", "the payload is not JSON"),
+        (b"[" * 200_000, "the payload is not JSON"),
+        (b"[]", "the payload names no event"),
+        (b'{"hook_event_name": 5}', "the payload names no event"),
+        (b'{"hook_event_name": "Stop"}', "the payload names no session"),
+        (b'{"hook_event_name": "Stop", "session_id": "../hush"}', "the payload names no session"),
+    ],
+)
+def test_a_payload_that_cannot_be_used_is_a_line_in_the_log_that_does_not_quote_it(
+    home: Path, payload: bytes, reason: str
+) -> None:
+    _run(home, payload)
+    [line] = _log(home).splitlines()
+    assert reason in line
+    assert "hush" not in line
+    assert not (home / ".ccwire" / "sessions.json").exists()
+
+
+def test_a_corrupt_map_is_set_aside_and_a_new_one_begun(home: Path) -> None:
+    folder = home / ".ccwire"
+    folder.mkdir()
+    (folder / "sessions.json").write_text('{"sessions": [{"session_id": "pre')
+    _run(home, _event("SessionStart"))
+    assert [entry["session_id"] for entry in _map(home)] == ["aaa"]
+    [aside] = folder.glob("sessions.json.corrupt-*")
+    assert aside.read_text() == '{"sessions": [{"session_id": "pre'
+    assert f"is now {aside.name}" in _log(home)
+
+
+def test_a_linked_map_stays_a_link(home: Path, tmp_path: Path) -> None:
+    (home / ".ccwire").mkdir()
+    (home / ".ccwire" / "sessions.json").symlink_to(tmp_path / "real.json")
+    _run(home, _event("SessionStart"))
+    assert (home / ".ccwire" / "sessions.json").is_symlink()
+    assert _map(home)[0]["session_id"] == "aaa"
+
+
+@pytest.mark.parametrize("place", ["nowhere/home", "file"])
+def test_without_a_usable_home_it_still_ends_at_once(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    _run(tmp_path / place, _event("SessionStart"))
+    assert _names(tmp_path) == ["file"]
+
+
+def test_a_folder_that_cannot_be_written_to_still_ends_at_once(home: Path) -> None:
+    # Stands for a read-only folder: to root, modes forbid nothing.
+    (home / ".ccwire" / "sessions.json.tmp").mkdir(parents=True)
+    _run(home, _event("SessionStart"))
+    assert "Is a directory" in _log(home)
+
+
+def test_a_lock_that_is_never_given_back_does_not_hang_the_client(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("addon.hook_event.LOCK_SECONDS", 0.02)
+    path = home / "sessions.json"
+    with Locked(str(path), 0.02):
+        payload = json.dumps(_event("SessionStart")).encode()
+        handle(payload, ["--sessions", str(path)], {}, os.getpid())
+    assert "the lock was held by another for 0.02 s" in (home / "hook.log").read_text()
+    assert not path.exists()
+
+
+def test_a_hundred_hooks_at_once_lose_no_entry(home: Path) -> None:
+    hooks = []
+    for number in range(100):
+        payload = home / f"{number}.json"
+        payload.write_text(json.dumps(_event("Stop", f"session-{number}")))
+        with payload.open() as stdin:
+            hooks.append(subprocess.Popen(HOOK, stdin=stdin, env={"HOME": str(home)}))
+    assert [hook.wait() for hook in hooks] == [0] * 100
+    assert {e["session_id"] for e in _map(home)} == {f"session-{n}" for n in range(100)}
+    assert not (home / ".ccwire" / "hook.log").exists()
