@@ -1,0 +1,1 @@
+"""What the client's formats look like, release by release: observed, merged, compared, checked."""

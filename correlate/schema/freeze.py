@@ -1,0 +1,80 @@
+"""Turns what `shapes` has counted into a snapshot."""
+
+from collections.abc import Mapping
+
+from correlate.schema.shapes import Node, Shapes, Tally
+from correlate.schema.snapshot import (
+    ITEM,
+    JSON_STRING,
+    REFERENCE,
+    Field,
+    Place,
+    Seen,
+    first,
+    is_key,
+    normal,
+)
+
+Types = dict[str, Seen]
+
+
+def snapshot_of(shapes: Shapes, version: str | None = None) -> dict[str, Field]:
+    """Everything seen, as seen in this client version."""
+    versions = frozenset([version] if version else [])
+    return {
+        name: normal(name, _field(node, _own_types(node), versions))
+        for name, node in shapes.roots.items()
+    }
+
+
+def _field(
+    node: Node, types: Types, versions: frozenset[str], absent: Place | None = None
+) -> Field:
+    told: dict[str, Types] = {}
+    for shape in node.shapes.values():
+        for step, kind in shape.flat:
+            _add(told.setdefault(step, {}), kind, shape.count, shape.at)
+    children = {}
+    for step in told.keys() | node.children.keys() | ({ITEM} if node.items else set()):
+        child = node.items if step == ITEM else node.children.get(step)
+        found = told.get(step, {})
+        for kind, seen in (_own_types(child) if child else {}).items():
+            _add(found, kind, seen.count, seen.at)
+        if not found:
+            continue
+        missing = _absent(node, step)
+        if child is None:
+            children[step] = Field(found, versions=versions, absent=missing)
+        else:
+            children[step] = _field(child, found, versions, missing)
+        if step in node.tags:
+            tag = {node.tags[step]: Seen(children[step].count, children[step].at)}
+            children[step] = Field(found, tag, versions=versions, absent=missing)
+    return Field(types, _seen(node.values), node.open, versions, absent, children)
+
+
+def _own_types(node: Node) -> Types:
+    """What the node itself has counted."""
+    types = _seen(node.tallies)
+    held = types[JSON_STRING].count if JSON_STRING in types else 0
+    objects = sum(shape.count for shape in node.shapes.values()) - held
+    if objects:
+        _add(types, "object", objects, first(shape.at for shape in node.shapes.values()))
+    for bucket, referred in node.referred.items():
+        _add(types, REFERENCE + bucket, referred.count, referred.at)
+    return types
+
+
+def _absent(node: Node, step: str) -> Place | None:
+    if not is_key(step):
+        return None
+    return first(shape.at for shape in node.shapes.values() if step not in shape.steps)
+
+
+def _add(types: Types, kind: str, count: int, at: Place | None) -> None:
+    known = types.get(kind)
+    types[kind] = Seen(count + known.count, first((known.at, at))) if known else Seen(count, at)
+
+
+def _seen(tallies: Mapping[str, Tally]) -> Types:
+    return {name: Seen(tally.count, tally.at) for name, tally in tallies.items()}

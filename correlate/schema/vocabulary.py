@@ -1,0 +1,99 @@
+"""What of the data may stand in a snapshot: names of fields and values of closed vocabularies.
+
+Whatever a user may have written or named (texts, paths, ids, keys of maps, arguments of tools)
+never passes these rules; what passes by mistake is at most one plain word.
+"""
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Objects that belong to a user, a tool or a server: never looked into.
+SEALED = _words(
+    """input input_schema inputSchema output_schema outputSchema tool_input arguments properties
+    structuredContent structured_output mcpMeta _meta env environment mcpServers mcp_servers
+    hookSpecificOutput updatedInput"""
+)
+# Objects whose keys are names or ids, whatever they look like.
+MAPS = _words(
+    """modelUsage trackedFileBackups features feature_gates dynamic_configs layer_configs
+    modelCosts toolCounts tool_counts agents"""
+)
+# Results of tools: only the keys that the client's own tools use are named.
+LISTED = frozenset(("toolUseResult", "tool_response", "tool_result"))
+RESULT_KEYS = _words(
+    """agentId agentType backgroundTaskId cache_creation cache_creation_input_tokens
+    cache_read_input_tokens canReadOutputFile code codeText content description durationMs
+    durationSeconds error exitCode file filePath filenames input_tokens interrupted isAsync
+    isError isImage is_error lines message mode newString newTodos noOutputExpected numFiles
+    numLines numMatches oldString oldTodos originalFile output_tokens output outputFile prompt
+    query replaceAll resolvedModel result results returnCodeInterpretation server_tool_use
+    service_tier sourceToolAssistantUUID startLine status stderr stdout structuredPatch success
+    task taskId task_id text toolStats totalDurationMs totalLines totalTokens totalToolUseCount
+    truncated type url usage userModified"""
+)
+
+# Names whose values are words of the format itself.
+CLOSED = _words(
+    """type subtype role stop_reason service_tier speed level userType user_type entrypoint
+    permissionMode permission_mode hook_event_name hookEvent operation ttl media_type trigger
+    attachmentType commandMode origin_kind display effort thinking_type caller_type
+    agentStatus priority"""
+)
+# The same, where a name is used for free text elsewhere: (bucket's beginning, name).
+CLOSED_IN = (
+    ("hook/SessionStart", "source"),
+    ("hook/SessionEnd", "reason"),
+    ("hook/Pre", "trigger"),
+    ("transcript/mode", "mode"),
+    ("transcript/permission-mode", "permissionMode"),
+    ("wire/header/request/", "x-claude-code-request-class"),
+    ("wire/header/request/", "x-app"),
+)
+# Strings that hold JSON.
+EMBEDDED = frozenset(("user_id",))
+
+_NAME = re.compile(r"[$_@#]{0,2}[A-Za-z][A-Za-z0-9_-]{0,63}")
+_ID = re.compile(
+    r"""\d{4} | (\d+\D+){2}\d                                   # long numbers, three numbers
+    | ^(?=[a-f-]*\d)[0-9a-f-]{8,}$ | ^[0-9a-f]{16,}$            # hex
+    | ^[a-z]{2,8}[_-](?=\w*[0-9A-Z])[0-9A-Za-z]{8,}$            # toolu_…, agent-…
+    | ^claude-""",
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_ODD_WORD = re.compile(
+    r"\d{1,2}[smhd]|[a-z][a-z_]{1,39}_20\d{6}|(image|audio|video|text|application)/[a-z0-9.+-]{1,40}"
+)
+_BETA = re.compile(r"[a-z][a-z0-9-]{1,60}-20\d\d-\d\d-\d\d")
+_VERSION = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,6}(-[a-z]{1,8}(\.\d{1,4})?)?")
+
+
+def is_field_name(key: str) -> bool:
+    """Whether a key looks like a field of a format rather than a name or an id in a map."""
+    return _NAME.fullmatch(key) is not None and _ID.search(key) is None
+
+
+def is_closed(bucket: str, name: str) -> bool:
+    """Whether a field's values are words of the format, to be kept as an enum."""
+    return name in CLOSED or any(
+        name == closed and bucket.startswith(start) for start, closed in CLOSED_IN
+    )
+
+
+def is_word(value: str) -> bool:
+    """Whether a value of such a field really is one."""
+    if _WORD.fullmatch(value) is None:
+        return _ODD_WORD.fullmatch(value) is not None
+    return _ID.search(value) is None or _ODD_WORD.fullmatch(value) is not None
+
+
+def is_beta(value: str) -> bool:
+    return _BETA.fullmatch(value) is not None
+
+
+def is_version(value: object) -> bool:
+    return isinstance(value, str) and _VERSION.fullmatch(value) is not None

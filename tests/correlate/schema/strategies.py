@@ -1,0 +1,44 @@
+"""Random records of the kinds that ccwire meets, for property tests."""
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from correlate.schema.freeze import snapshot_of
+from correlate.schema.shapes import Shapes
+from correlate.schema.snapshot import Field, Place
+
+few = settings(max_examples=30, deadline=None)
+
+KEYS = ["type", "role", "content", "usage", "user_id", "modelUsage", "input", "toolUseResult"]
+NAMES = st.sampled_from(KEYS) | st.sampled_from(["a", "b", "c", "/home/x.py", "toolu_01AbCdEfGh12"])
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.just(1.5)
+    | st.sampled_from(["text", "end_turn", "a sentence of a user", '{"device_id": "x"}', ""])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=6,
+)
+RECORDS = st.dictionaries(NAMES, VALUES, max_size=5)
+BUCKETS = st.sampled_from(["transcript/user", "wire/request/messages", "wire/sse/odd"])
+SIGHTINGS = st.lists(
+    st.tuples(BUCKETS, RECORDS, st.integers(1, 9), st.sampled_from(["2.1.39", "2.1.168", "1.0.0"])),
+    max_size=4,
+)
+
+
+def observed(sightings: list[tuple[str, Any, int, str]], source: str = "a.jsonl") -> Any:
+    """Snapshots of them, one a version."""
+    by_version: dict[str, Shapes] = {}
+    for bucket, record, line, version in sightings:
+        shapes = by_version.setdefault(version, Shapes())
+        shapes.place = Place(source, line)
+        shapes.see(bucket, record)
+    snapshots: list[dict[str, Field]] = [snapshot_of(s, v) for v, s in by_version.items()]
+    return snapshots
