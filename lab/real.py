@@ -1,7 +1,7 @@
 """Runs the real client: an empty environment, a temporary home, a made-up key, loopback only.
 
-    client = fetch("2.1.325")                                   # lab.npm
-    home = lab_home(tmp_path / "home", cwd)                     # what the client asks once, answered
+    client = fetch("2.1.325")                       # lab.npm
+    home = lab_home(tmp_path / "home", cwd)         # first-run questions are answered in there
     run = run_once(client, scenario.prompt, home=home, cwd=cwd, proxy_port=port, ca_cert=ca,
                    tools=scenario.tools)
     run.returncode, run.result_json["session_id"], run.stderr

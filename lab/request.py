@@ -42,7 +42,9 @@ class Request:
         content = _json_object(body)
         messages = _list(content.get("messages"))
         # Newer clients put messages of role system behind the prompt.
-        last = next((m for m in reversed(messages) if m.get("role") != "system"), {})
+        last: dict[str, Any] = next(
+            (m for m in reversed(messages) if m.get("role") != "system"), {}
+        )
         after_tool = _brings_result(last)
         return cls(
             method=method,
