@@ -24,7 +24,7 @@ EVENTS = (
 
 # What is over is kept for telemetry that comes late and for `ccwire sessions`, not for ever: each
 # hook reads and writes them all.
-KEPT_ENTRIES = 200
+KEPT_ENTRIES = 150
 KEPT_AGENTS = 500
 
 

@@ -1,0 +1,101 @@
+"""How much longer the hook takes than an interpreter that does nothing: `python -m bench.hook`.
+
+Both are started in turn, from spawn to exit, so that what else the machine does falls on both.
+"""
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+import addon.hook
+from addon.session_events import KEPT_ENTRIES, Client, apply_event
+from addon.sessions_file import write_document
+
+REACH = 1.6
+INTERPRETER = [sys.executable, "-I", "-S"]
+MAPS = {"a few sessions in the map": 5, "a full map": KEPT_ENTRIES}
+
+
+@click.command()
+@click.option("--rounds", default=100, show_default=True, help="Starts of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+def main(rounds: int, as_json: bool) -> None:
+    """Measure the hook against `python -I -S -c pass`."""
+    results = []
+    for name, sessions in MAPS.items():
+        with tempfile.TemporaryDirectory() as home:
+            baseline, hook = _measure(Path(home), sessions, rounds)
+        ratio = statistics.median(hook) / statistics.median(baseline)
+        results.append(
+            {
+                "name": f"hook, {name}",
+                "value": round(ratio, 2),
+                "unit": "x",
+                "against": "python -I -S -c pass",
+                "reach": REACH,
+                "ok": ratio <= REACH,
+            }
+        )
+        if not as_json:
+            spread = statistics.quantiles([h / b for h, b in zip(hook, baseline, strict=True)])
+            click.echo(
+                f"hook, {name}: {ratio:.2f} x (quarters {spread[0]:.2f} to {spread[2]:.2f}; "
+                f"{1000 * statistics.median(hook):.1f} ms against "
+                f"{1000 * statistics.median(baseline):.1f} ms; reach {REACH} x)"
+            )
+    if as_json:
+        click.echo(json.dumps(results))
+
+
+def _measure(home: Path, sessions: int, rounds: int) -> tuple[list[float], list[float]]:
+    payload = home / "payload.json"
+    payload.write_text(json.dumps(_payload("SessionStart", "the-session")))
+    _write_map(home / ".ccwire" / "sessions.json", sessions)
+    nothing = [*INTERPRETER, "-c", "pass"]
+    hook = [*INTERPRETER, addon.hook.__file__]
+    _seconds(hook, payload, home)  # leaves the modules compiled, as after any first run
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for command, taken in zip((nothing, hook), times, strict=True):
+            taken.append(_seconds(command, payload, home))
+    return times
+
+
+def _payload(event: str, session_id: str) -> dict[str, str]:
+    return {
+        "hook_event_name": event,
+        "session_id": session_id,
+        "transcript_path": f"/home/someone/.claude/projects/-home-someone/{session_id}.jsonl",
+        "cwd": "/home/someone",
+        "source": "startup",
+    }
+
+
+def _write_map(path: Path, sessions: int) -> None:
+    entries: list[object] = []
+    for number in range(sessions):
+        session_id = f"{number:08d}-0000-4000-8000-000000000000"
+        apply_event(entries, _payload("SessionEnd", session_id), Client((number, 1.0)), 1.0)
+    path.parent.mkdir()
+    write_document(str(path), {"version": 1, "sessions": entries})
+
+
+def _seconds(command: list[str], payload: Path, home: Path) -> float:
+    stdin = (os.POSIX_SPAWN_OPEN, 0, str(payload), os.O_RDONLY, 0)
+    started = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, {"HOME": str(home)}, file_actions=[stdin])
+    _, status = os.waitpid(pid, 0)
+    taken = time.perf_counter() - started
+    if status:
+        raise RuntimeError(f"{command} ended with {status}")
+    return taken
+
+
+if __name__ == "__main__":
+    main()
