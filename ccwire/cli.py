@@ -7,6 +7,7 @@ import click
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
     "demo": "See it work: a loopback capture, no account needed.",
+    "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
 }
 
 

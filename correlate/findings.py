@@ -101,6 +101,7 @@ class Reconciliation:
     agents: Mapping[str, str | None] = field(default_factory=dict)  # id -> type
     notes: tuple[str, ...] = ()
     bad_lines: tuple[str, ...] = ()
+    compacted_at: tuple[float, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

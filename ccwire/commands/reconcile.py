@@ -1,0 +1,137 @@
+"""`ccwire reconcile`: accounts for every token of a captured session, or of all of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import orjson
+
+from addon.format import parse_json
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.reconcile_tables import print_all_row, print_grand_total, print_header, print_session
+from ccwire.session_argument import captured_session
+from ccwire.tables import console, progress_bar
+from correlate.account import Accountant, narrowed
+from correlate.captures import read_manifest, session_folders
+from correlate.findings import Reconciliation
+from correlate.places import Places
+from correlate.reconcile_json import grand_json, session_json
+from correlate.totals import GrandTotal, totals_of
+from correlate.witnesses import Account, result_account, result_in
+
+
+@click.command("reconcile")
+@click.argument("session", required=False)
+@click.option("--all", "every", is_flag=True, help="Every captured session, a line each.")
+@click.option("--since-compact", is_flag=True, help="Only what came after the last compaction.")
+@click.option(
+    "--agent", metavar="ID", help="Only this subagent's share; `main` is the main thread."
+)
+@click.option(
+    "--result",
+    "result_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What `claude -p --output-format json` printed: one more witness.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Name the evidence for each call.")
+@captures_option
+@claude_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str | None,
+    every: bool,
+    since_compact: bool,
+    agent: str | None,
+    result_file: Path | None,
+    verbose: bool,
+    captures: Path,
+    claude_dir: Path,
+    as_json: bool,
+) -> None:
+    """Account for every token of SESSION: an id, a unique prefix, a folder, or `latest`.
+
+    Exit code 1 if anything is left unexplained.
+    """
+    if every == (session is not None):
+        raise UserError("name one session, or give --all for every captured one.")
+    if every and (agent or result_file):
+        raise UserError("--agent and --result are about one session; leave out --all.")
+    result = _result(result_file) if result_file else None
+    if every:
+        folders = session_folders(captures)
+        if not folders:
+            raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
+    else:
+        folders = [captured_session(session or "", captures, claude_dir)]
+    accounts = _accounts(folders, captures, claude_dir, result)
+    narrow = (narrowed(found, since_compact=since_compact, agent=agent) for found in accounts)
+    unexplained = (_print_all if every else _print_one)(narrow, as_json, verbose)
+    ctx.exit(1 if unexplained else 0)
+
+
+def _accounts(
+    folders: list[Path], captures: Path, claude_dir: Path, result: Account | None
+) -> Iterator[Reconciliation]:
+    places = Places(claude_dir)
+    accountant = Accountant(captures, places)
+    size = sum(
+        places.session(folder.name, read_manifest(folder).transcript_paths).size
+        for folder in folders
+    )
+    with progress_bar("transcripts", size) as advance:
+        for folder in folders:
+            yield accountant.account(folder, result=result, progress=advance)
+
+
+def _print_one(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool) -> int:
+    (session,) = accounts
+    totals = totals_of(session)
+    if as_json:
+        click.echo(orjson.dumps(session_json(session, totals), option=orjson.OPT_INDENT_2))
+    else:
+        print_session(console(), session, totals, verbose)
+    return session.unexplained
+
+
+def _print_all(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool) -> int:
+    """A session at a time, so that memory stays bounded however many there are."""
+    grand = GrandTotal()
+    to = console()
+    if as_json:
+        click.echo('{"sessions":[')
+    else:
+        print_header(to)
+    for session in accounts:
+        totals = totals_of(session)
+        if as_json:
+            click.echo("," if grand.sessions else "", nl=False)
+            click.echo(orjson.dumps(session_json(session, totals)))
+        else:
+            print_all_row(to, session, totals)
+        grand = grand.with_session(session, totals)
+    if as_json:
+        click.echo(b"]," + orjson.dumps(grand_json(grand)).removeprefix(b"{"))
+    else:
+        print_grand_total(to, grand)
+    return grand.unexplained
+
+
+def _result(path: Path) -> Account:
+    """An object, an array, or a line for each event, whichever the client was asked for."""
+    text = path.read_bytes()
+    try:
+        printed = parse_json(text)
+    except ValueError:
+        try:
+            printed = [parse_json(line) for line in text.splitlines() if line.strip()]
+        except ValueError:
+            raise UserError(
+                f"{path} is not JSON; give the file that holds what -p printed."
+            ) from None
+    found = result_in(printed)
+    account = result_account(found) if found is not None else None
+    if account is None:
+        raise UserError(f"{path} has no result with modelUsage in it; give what -p printed.")
+    return account

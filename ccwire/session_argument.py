@@ -1,0 +1,94 @@
+"""What a SESSION on the command line means: an id, a unique prefix, a folder, or `latest`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from addon.format import EXCHANGES, MANIFEST
+from ccwire.options import UserError
+from correlate.captures import read_manifest, session_folders
+from correlate.places import Places
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session by its id; `folder` is its capture, if it has one."""
+
+    session_id: str
+    folder: Path | None
+
+
+def find_session(text: str, captures: Path, claude_dir: Path) -> Session:
+    """Captured sessions go first; one that only has a transcript is found too."""
+    folders = {folder.name: folder for folder in session_folders(captures)}
+    if text == "latest":
+        return _latest(folders, captures, claude_dir)
+    if text in folders:
+        return Session(text, folders[text])
+    if _is_folder(text):
+        return _of_folder(Path(text), folders, claude_dir)
+    known = dict.fromkeys([*folders, *Places(claude_dir).session_ids()])
+    fitting = [session_id for session_id in known if session_id.startswith(text)] if text else []
+    if text in fitting:
+        fitting = [text]
+    if not fitting:
+        raise UserError(
+            f"no session {text!r} in {captures} or {claude_dir}; "
+            "`ccwire sessions` lists them, and `latest` is the newest one."
+        )
+    if len(fitting) > 1:
+        shown = ", ".join(sorted(fitting)[:_SHOWN])
+        raise UserError(f"{text!r} fits {len(fitting)} sessions ({shown}…); give more of the id.")
+    return Session(fitting[0], folders.get(fitting[0]))
+
+
+def captured_session(text: str, captures: Path, claude_dir: Path) -> Path:
+    """The capture folder of a session; a session that was not captured is the user's error."""
+    session = find_session(text, captures, claude_dir)
+    if session.folder is None:
+        raise UserError(
+            f"session {session.session_id} has a transcript but no capture in {captures}; "
+            "start the client with `ccwire run` to capture it."
+        )
+    return session.folder
+
+
+def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> Session:
+    if folders:
+        newest = max(folders.values(), key=_last_written)
+        return Session(newest.name, newest)
+    transcripts = Places(claude_dir).session_ids()
+    if not transcripts:
+        raise UserError(
+            f"there is no session in {captures} or {claude_dir} yet; "
+            "capture one with `ccwire run claude`, or try `ccwire demo`."
+        )
+    session_id = max(transcripts, key=lambda name: transcripts[name].stat().st_mtime)
+    return Session(session_id, None)
+
+
+def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> Session:
+    """The newest session of a working directory, captured ones first."""
+    place = str(cwd.expanduser().resolve())
+    transcripts = [path.stem for path in Places(claude_dir).sessions_of(place)]
+    captured = [
+        folder
+        for name, folder in folders.items()
+        if name in transcripts or read_manifest(folder).cwd == place
+    ]
+    if captured:
+        newest = max(captured, key=_last_written)
+        return Session(newest.name, newest)
+    if transcripts:
+        return Session(transcripts[0], None)
+    raise UserError(f"no session was run in {place}; `ccwire sessions` lists those there are.")
+
+
+def _is_folder(text: str) -> bool:
+    return text in (".", "..", "~") or "/" in text or "\\" in text
+
+
+def _last_written(folder: Path) -> float:
+    files = (folder / name for name in (EXCHANGES, MANIFEST))
+    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

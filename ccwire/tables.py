@@ -1,0 +1,101 @@
+"""The one place that prints tables and progress bars. On a terminal only as wide as that is."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+_PIPE_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, its side, and whether it may be cut where there is no room."""
+
+    name: str
+    right: bool = False
+    grows: bool = False
+    style: str | None = None
+
+
+def console() -> Console:
+    """For the terminal it is on; in a pipe wide and plain, unless COLUMNS says otherwise."""
+    found = Console(highlight=False)
+    if not found.is_terminal and "COLUMNS" not in found._environ:
+        return Console(highlight=False, width=_PIPE_WIDTH)
+    return found
+
+
+def print_table(
+    to: Console,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    title: str | None = None,
+    sections: Sequence[int] = (),
+) -> None:
+    """`sections`: rows after which a line is drawn, counted from 1."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table.title_style = "bold"
+    for column in columns:
+        table.add_column(
+            column.name,
+            justify="right" if column.right else "left",
+            no_wrap=not column.grows,
+            overflow="fold" if column.grows else "ellipsis",
+            style=column.style,
+        )
+    for number, row in enumerate(rows, 1):
+        cells = [cell if isinstance(cell, Text) else Text(cell) for cell in row]
+        table.add_row(*cells, end_section=number in sections)
+    to.print(table)
+
+
+@contextmanager
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar in bytes on a terminal's stderr, nothing in a pipe; call what it gives to advance."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    bar = Progress(
+        TextColumn(label),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(label, total=total)
+        yield lambda amount: bar.advance(task, amount)
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+def signed(value: int) -> str:
+    return f"{value:+,}" if value else "0"
+
+
+def dollars(value: float | None) -> str:
+    """To the hundredth of a cent, further where that would show nothing; None is unpriced."""
+    if value is None:
+        return "unpriced"
+    if value and abs(value) < 0.0001:
+        return f"${value:.8f}"
+    return f"${value:,.4f}"

@@ -1,0 +1,210 @@
+"""Accounts for a captured session: reads its captures and transcripts, looks up what is in doubt.
+
+The edge around `correlate.join`, `correlate.reconcile` and `correlate.witnesses`, which are pure.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from addon.format import Exchange, Manifest
+from correlate.captures import (
+    read_exchange_lines,
+    read_manifest,
+    read_request,
+    request_file,
+    response_file,
+)
+from correlate.findings import Finding, Reconciliation, Witness
+from correlate.join import Joined, join
+from correlate.kinds import RequestFacts, facts_of, may_repeat
+from correlate.origins import Origins
+from correlate.places import Places
+from correlate.reconcile import Evidence, judge
+from correlate.transcript import Progress, Transcript, read_transcript
+from correlate.witnesses import Account, account_of, hold_against
+
+CALL_KINDS = ("messages", "count_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for a transcript that is not written out yet."""
+
+    tries: int = 40
+    pause: float = 0.05
+    recent: float = 5.0  # an answer that ended longer ago is not waited for
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.time
+
+
+class Accountant:
+    """Accounts for the sessions of one capture folder, one at a time."""
+
+    def __init__(self, captures: Path, places: Places, patience: Patience | None = None) -> None:
+        self._places = places
+        self._origins = Origins(captures, places)
+        self._patience = patience or Patience()
+
+    def account(
+        self, folder: Path, *, result: Account | None = None, progress: Progress | None = None
+    ) -> Reconciliation:
+        manifest = read_manifest(folder)
+        exchanges, torn = read_exchange_lines(folder)
+        calls = sorted(
+            (exchange for exchange in exchanges if exchange.kind in CALL_KINDS),
+            key=lambda call: (call.started, call.sequence),
+        )
+        transcript, joined = self._joined(manifest, calls, progress)
+        origins = self._origins.of(joined.turns_alone, transcript.files)
+        evidence = Evidence(
+            facts=_facts(folder, calls, joined),
+            origins=origins,
+            began=_began(manifest, exchanges),
+            missing_sequences=(missing := _missing(folder, exchanges)),
+            numbered_from_one=1 not in missing,
+        )
+        call_findings, turn_findings = judge(joined, transcript, evidence)
+        notes = [f"exchanges.jsonl:{number} is not whole" for number in torn]
+        return Reconciliation(
+            session_id=folder.name,
+            claude_versions=tuple(dict.fromkeys([*manifest.claude_versions, *transcript.versions])),
+            calls=call_findings,
+            turns_without_call=turn_findings,
+            witnesses=self._witnesses(transcript, call_findings, turn_findings, result),
+            agents=_agent_types(manifest, transcript),
+            notes=tuple(notes),
+            bad_lines=tuple(
+                f"{bad.path.name}:{bad.line} {bad.reason}" for bad in transcript.bad_lines
+            ),
+            compacted_at=tuple(
+                c.timestamp for c in transcript.compactions if c.timestamp is not None
+            ),
+        )
+
+    def _joined(
+        self, manifest: Manifest, calls: Sequence[Exchange], progress: Progress | None
+    ) -> tuple[Transcript, Joined]:
+        """Reads again while the newest answers may still be on their way into the file."""
+        patience = self._patience
+        files = self._places.session(manifest.session_id, manifest.transcript_paths)
+        transcript = read_transcript(files, progress)
+        joined = join(calls, transcript.turns)
+        for _ in range(patience.tries):
+            since = patience.now() - patience.recent
+            if not any(_is_awaited(call, since) for call in joined.calls_alone):
+                break
+            patience.sleep(patience.pause)
+            grown = self._places.session(manifest.session_id, manifest.transcript_paths)
+            if grown != files or grown.size != files.size:
+                files = grown
+                transcript = read_transcript(files)
+                joined = join(calls, transcript.turns)
+        return transcript, joined
+
+    def _witnesses(
+        self,
+        transcript: Transcript,
+        calls: Sequence[Finding],
+        turns: Sequence[Finding],
+        result: Account | None,
+    ) -> tuple[Witness, ...]:
+        state = transcript.cost_state
+        accounts = [account_of(state)] if state is not None else []
+        if result is not None:
+            accounts.append(result)
+        if not accounts:
+            return ()
+        inherited = [f.turn.message_id for f in turns if f.verdict == "inherited" and f.turn]
+        sessions = self._origins.sharing(filter(None, inherited), transcript.files)
+        bases = [
+            account_of(base).total
+            for session_id in sessions
+            for base in read_transcript(self._places.session(session_id)).cost_states
+        ]
+        unseen = any(finding.verdict == "before-capture" for finding in turns)
+        return tuple(
+            hold_against(account, calls, turns, bases, earlier_unseen=unseen)
+            for account in accounts
+        )
+
+
+def narrowed(
+    session: Reconciliation, *, since_compact: bool = False, agent: str | None = None
+) -> Reconciliation:
+    """Only what came after the last compaction, or only one agent's share; `main` is no agent.
+
+    The client's own sums are of the whole session, so they are left out.
+    """
+    since = max(session.compacted_at, default=None) if since_compact else None
+    if since is None and agent is None:
+        return session
+
+    def wanted(finding: Finding) -> bool:
+        if since is not None and (finding.at is None or finding.at <= since):
+            return False
+        if agent == "main":
+            return finding.agent_id is None
+        return agent is None or (finding.agent_id or "").startswith(agent)
+
+    return replace(
+        session,
+        calls=tuple(filter(wanted, session.calls)),
+        turns_without_call=tuple(filter(wanted, session.turns_without_call)),
+        witnesses=(),
+    )
+
+
+def _is_awaited(call: Exchange, since: float) -> bool:
+    whole = call.kind == "messages" and call.complete and (call.status or 0) < 400
+    of_a_thread = call.request_class in (None, "main", "subagent")
+    return whole and of_a_thread and bool(call.tools) and (call.ended or 0) > since
+
+
+def _began(manifest: Manifest, exchanges: Sequence[Exchange]) -> float | None:
+    times = [exchange.started for exchange in exchanges]
+    if manifest.first_seen is not None:
+        times.append(manifest.first_seen)
+    return min(times, default=None)
+
+
+def _missing(folder: Path, exchanges: Sequence[Exchange]) -> tuple[int, ...]:
+    """Numbers that were given and have no line, those still under way aside."""
+    there = {exchange.sequence for exchange in exchanges}
+    gone = [n for n in range(1, max(there, default=0) + 1) if n not in there]
+    return tuple(n for n in gone if not _under_way(folder, n))
+
+
+def _under_way(folder: Path, sequence: int) -> bool:
+    return request_file(folder, sequence) is not None and response_file(folder, sequence) is None
+
+
+def _facts(folder: Path, calls: Sequence[Exchange], joined: Joined) -> Mapping[int, RequestFacts]:
+    """Opens request files only for calls without a turn, and for what may repeat a failed one."""
+    wanted = {call.sequence for call in joined.calls_alone if call.kind == "messages"}
+    for broken in joined.calls_alone:
+        if broken.kind == "messages" and not (broken.complete and (broken.status or 500) < 400):
+            candidates = [call for call in calls if may_repeat(broken, call)]
+            if not any(c.request_sha256 == broken.request_sha256 for c in candidates):
+                wanted.update(call.sequence for call in candidates)
+    found = {sequence: _request_facts(folder, sequence) for sequence in sorted(wanted)}
+    return {sequence: facts for sequence, facts in found.items() if facts is not None}
+
+
+def _request_facts(folder: Path, sequence: int) -> RequestFacts | None:
+    try:
+        body: Any = read_request(folder, sequence).get("body")
+    except FileNotFoundError:
+        return None  # a capture without its files still has its numbers
+    data = body.get("data") if isinstance(body, dict) else None
+    return facts_of(data) if isinstance(data, dict) else None
+
+
+def _agent_types(manifest: Manifest, transcript: Transcript) -> dict[str, str | None]:
+    """The transcript's word first; what the wire or a hook said where that is silent."""
+    types = dict(manifest.agents)
+    for agent in transcript.agents.values():
+        types[agent.agent_id] = agent.type or types.get(agent.agent_id)
+    return types

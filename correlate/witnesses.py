@@ -1,0 +1,140 @@
+"""The client's own sums, held against the wire: cost-state, and the result that `-p` prints. Pure.
+
+Both count every call of a session, side calls included, so they see what a transcript cannot.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from correlate.findings import Finding, Witness
+from correlate.prices import base_model
+from correlate.records import CostState, number, whole
+from correlate.usage import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A client's sum as it stands: tokens by model, and dollars."""
+
+    name: str
+    tokens: Mapping[str, Tokens]
+    usd: float | None
+    tells_ages: bool = True  # whether 5 m and 1 h cache writes are told apart
+
+    @property
+    def total(self) -> Tokens:
+        return sum(self.tokens.values(), Tokens())
+
+
+def account_of(state: CostState) -> Account:
+    usage = state.model_usage
+    return Account("cost-state", _by_model(usage), state.total_usd, _tells_ages(usage))
+
+
+def result_account(result: Mapping[str, Any]) -> Account | None:
+    """Of the object that `claude -p --output-format json` prints; older ones lack `modelUsage`."""
+    usage = result.get("modelUsage")
+    usd = number(result.get("total_cost_usd"))
+    if usd is None:
+        usd = number(result.get("cost_usd"))
+    if not isinstance(usage, dict):
+        return None
+    told = {model: used for model, used in usage.items() if isinstance(used, dict)}
+    return Account("result", _by_model(told), usd, _tells_ages(told))
+
+
+def result_in(printed: Any) -> Mapping[str, Any] | None:
+    """The last result in what `-p` printed: an object, an array, or stream-json's lines."""
+    if isinstance(printed, Mapping):
+        return printed if printed.get("type") == "result" else None
+    found = [result_in(item) for item in printed] if isinstance(printed, list) else []
+    return next((result for result in reversed(found) if result is not None), None)
+
+
+def hold_against(
+    account: Account,
+    calls: Sequence[Finding],
+    turns: Sequence[Finding],
+    bases: Iterable[Tokens],
+    *,
+    earlier_unseen: bool,
+) -> Witness:
+    """`bases`: sums the session may have begun with, those of the session it was forked from.
+
+    `earlier_unseen`: the capture began in the middle, so that side calls may be missing from it.
+    """
+    ages = (lambda tokens: tokens) if account.tells_ages else _of_one_age
+    wire = sum((finding.wire_tokens for finding in calls), Tokens())
+    uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
+    off_wire = sum((finding.transcript_tokens for finding in uncaptured), Tokens())
+    residual = account.total - ages(wire + off_wire)
+    cut = ages(sum((f.wire_tokens for f in calls if f.call and not f.call.complete), Tokens()))
+    agrees, explained, evidence = _explain(residual, cut, bases, earlier_unseen)
+    if off_wire:
+        evidence = (*evidence, f"{len(uncaptured)} turns that were not captured are added")
+    return Witness(account.name, account.tokens, account.usd, residual, agrees, explained, evidence)
+
+
+def _explain(
+    residual: Tokens, cut: Tokens, bases: Iterable[Tokens], earlier_unseen: bool
+) -> tuple[bool, bool, tuple[str, ...]]:
+    if not residual:
+        return True, True, ("equals the wire, token for token",)
+    if cut and residual + cut == Tokens():
+        return True, True, ("equals the wire less the answers that were cut off",)
+    for base in bases:
+        if base and residual - base in (Tokens(), Tokens() - cut):
+            return True, True, ("equals the wire and what the session was forked with",)
+    if earlier_unseen and _none_negative(residual):
+        return False, True, ("more than the wire: it counts calls from before the capture",)
+    return False, False, (f"differs from the wire by {_told(residual)}, and nothing tells why",)
+
+
+def _none_negative(tokens: Tokens) -> bool:
+    return (
+        min(
+            tokens.input,
+            tokens.output,
+            tokens.cache_read,
+            tokens.cache_write_5m + tokens.cache_write_1h,
+            tokens.web_searches,
+        )
+        >= 0
+    )
+
+
+def _told(tokens: Tokens) -> str:
+    counts = {name: getattr(tokens, name) for name in tokens.__slots__}
+    return ", ".join(f"{count:+} {name}" for name, count in counts.items() if count)
+
+
+def _of_one_age(tokens: Tokens) -> Tokens:
+    written = tokens.cache_write_5m + tokens.cache_write_1h
+    return replace(tokens, cache_write_5m=written, cache_write_1h=0)
+
+
+def _tells_ages(models: Mapping[str, Mapping[str, Any]]) -> bool:
+    return any("cacheCreationEphemeral1hInputTokens" in used for used in models.values())
+
+
+def _by_model(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Tokens]:
+    found: dict[str, Tokens] = {}
+    for model, used in models.items():
+        name = base_model(model)
+        found[name] = found.get(name, Tokens()) + _tokens(used)
+    return found
+
+
+def _tokens(used: Mapping[str, Any]) -> Tokens:
+    """Older clients do not tell 5 m and 1 h cache writes apart: all then stand as 5 m."""
+    written = whole(used.get("cacheCreationInputTokens")) or 0
+    one_hour = whole(used.get("cacheCreationEphemeral1hInputTokens")) or 0
+    return Tokens(
+        input=whole(used.get("inputTokens")) or 0,
+        output=whole(used.get("outputTokens")) or 0,
+        cache_read=whole(used.get("cacheReadInputTokens")) or 0,
+        cache_write_5m=written - one_hour,
+        cache_write_1h=one_hour,
+        web_searches=whole(used.get("webSearchRequests")) or 0,
+    )
