@@ -17,7 +17,7 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import server_hooks
 
 from addon.filing import Filing
-from addon.key import default_key_path, redaction_key
+from addon.key import KEY_FILE, redaction_key
 from addon.processes import ProcessResolver, ProcessTable
 from addon.record import RequestSeen, ResponseSeen
 from addon.recovery import recover
@@ -44,6 +44,7 @@ class Capture:
         self._writer: Writer | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
+        self._stopped = False
 
     def load(self, loader: Loader) -> None:
         loader.add_option("capture_dir", str, "captures", "Where captures land.")
@@ -80,26 +81,10 @@ class Capture:
             raise exceptions.OptionsError("capture_dir: set it when the proxy starts.")
 
     def running(self) -> None:
-        if self._writer is not None:
-            return
-        store = CaptureStore(Path(ctx.options.capture_dir).expanduser())
-        try:
-            store.prepare()
-            if count := recover(store):
-                logger.warning(f"ccwire: {count} exchanges of a killed proxy recovered")
-        except OSError as error:
-            logger.error(f"ccwire: {store.root} cannot be written ({error.strerror})")
-        sessions = Path(ctx.options.capture_sessions or default_sessions_path()).expanduser()
-        self._resolver = ProcessResolver(ProcessTable().find)
-        lookup = SessionLookup(SessionsMap(sessions), _claude_dir())
-        redactor = Redactor(redaction_key(default_key_path()))
-        self._writer = Writer(Filing(store, redactor, self._resolver, lookup))
-        sys.setswitchinterval(_SWITCH_SECONDS)
-        if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
-            ctx.options.update(flow_detail=0)  # its lines show URLs as they came
-        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {store.root}")
+        self._start()
 
     def done(self) -> None:
+        self._stopped = True
         if self._writer is not None:
             now = time.time()
             for flow_id in self._in_flight:
@@ -112,6 +97,7 @@ class Capture:
             self._resolver = None
 
     def client_connected(self, client: connection.Client) -> None:
+        self._start()
         if self._resolver is not None and client.peername and client.sockname:
             self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
 
@@ -172,6 +158,27 @@ class Capture:
                 return
         self._end(flow, _who_left(flow), flow.error.msg if flow.error else "error")
 
+    def _start(self) -> None:
+        """When the proxy runs or a client connects: the port is open a little before `running`."""
+        if self._writer is not None or self._stopped:
+            return
+        store = CaptureStore(Path(ctx.options.capture_dir).expanduser())
+        try:
+            store.prepare()
+            if count := recover(store):
+                logger.warning(f"ccwire: {count} exchanges of a killed proxy recovered")
+        except OSError as error:  # an error at start-up would end the proxy
+            logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
+        sessions = Path(ctx.options.capture_sessions or default_sessions_path()).expanduser()
+        self._resolver = ProcessResolver(ProcessTable().find)
+        lookup = SessionLookup(SessionsMap(sessions), _claude_dir())
+        redactor = Redactor(redaction_key(sessions.with_name(KEY_FILE)))
+        self._writer = Writer(Filing(store, redactor, self._resolver, lookup))
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
+            ctx.options.update(flow_detail=0)  # its lines show URLs as they came
+        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {store.root}")
+
     def _begin(self, flow: http.HTTPFlow) -> None:
         if self._writer is None:
             return
@@ -215,11 +222,10 @@ class Capture:
 
 
 def _who_left(flow: http.HTTPFlow) -> str:
-    """The side whose connection is closed; the error's text misleads."""
-    server = flow.server_conn
-    if not server.connected or server.timestamp_end is not None:
-        return "server_disconnect"
-    return "client_disconnect"
+    """The error's text misleads; the connections do not: when the client leaves, mitmproxy closes
+    both, and when the server does, the client's is still open."""
+    still_there = flow.client_conn.state is connection.ConnectionState.OPEN
+    return "server_disconnect" if still_there else "client_disconnect"
 
 
 def _upstream(url: str) -> urllib.parse.SplitResult | None:

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -32,7 +31,7 @@ from addon.record import (
 from addon.redact import Redactor
 from addon.refile import refile
 from addon.session_lookup import SessionLookup
-from addon.store import CaptureStore, Slot, write_whole
+from addon.store import CaptureStore, Slot, read_lines, write_whole
 from addon.traffic import block, summary
 
 logger = logging.getLogger("ccwire")
@@ -160,8 +159,10 @@ class Filing:
         )
         top = head(_ids(flow_id, exchange.slot), exchange.identity, "response", at)
         fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
-        self._store.finish(exchange.slot, whole_file(top, fields), line)
+        write_whole(exchange.slot.response_file, whole_file(top, fields))
+        self._store.append_exchange(exchange.slot.folder, line)
         self._count(exchange, line)
+        self._store.release(exchange.slot)
         if exchange.identity.session_id is None and exchange.process is not None:
             self._waiting.append(_Waiting(exchange.process, exchange.slot))
         self._store.log_traffic(block(exchange.identity.session_id, line))
@@ -234,7 +235,7 @@ class Filing:
 
     def _file(self, slot: Slot, session_id: str) -> None:
         identity = Identity(session_id, "process")
-        old = next((e for e in _lines(self._store, slot) if e.sequence == slot.sequence), None)
+        old = next((e for e in _lines(slot) if e.sequence == slot.sequence), None)
         if old is None:
             return
         new = refile(self._store, slot, identity)
@@ -301,7 +302,5 @@ def _append(slot: Slot, value: dict[str, Any]) -> None:
     slot.part.write(orjson.dumps(value) + b"\n")
 
 
-def _lines(store: CaptureStore, slot: Slot) -> list[Exchange]:
-    from addon.store import read_lines
-
-    return read_lines(Path(slot.folder) / EXCHANGES)
+def _lines(slot: Slot) -> list[Exchange]:
+    return read_lines(slot.folder / EXCHANGES)

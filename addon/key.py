@@ -5,9 +5,7 @@ from pathlib import Path
 
 from addon.store import write_new
 
-
-def default_key_path() -> Path:
-    return Path.home() / ".ccwire" / "redaction.key"
+KEY_FILE = "redaction.key"  # beside the map of sessions
 
 
 def redaction_key(path: Path) -> bytes:

@@ -14,6 +14,7 @@ from typing import Self
 _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _LISTENING = re.compile(rb"proxy listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
+_CAPTURING = b"ccwire: capturing "
 _PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
 
@@ -117,7 +118,8 @@ class Proxy:
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             said = self.log.read_bytes()
-            if found := _LISTENING.search(said):
+            found = _LISTENING.search(said)
+            if found and _CAPTURING in said:
                 self.port = int(found[1])
                 return
             if self._process.poll() is not None or (b"rror" in said and b"address" in said):

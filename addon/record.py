@@ -239,11 +239,11 @@ def classify_body(
         size["content_encoding"] = redactor.text(encoding)  # type: ignore[assignment]
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     clean = redactor.body(body) if kind in _CONVERSATION else redactor.telemetry(body)
-    if content_type == "application/x-www-form-urlencoded":
-        return None, {"type": "form", **size, "data": _query(clean.decode("utf-8", "replace"))}
     try:
         parsed = parse_json(body)
     except ValueError:
+        if content_type == "application/x-www-form-urlencoded":
+            return None, {"type": "form", **size, "data": _query(clean.decode("utf-8", "replace"))}
         return None, {**_text_or_binary(clean, body), **size}
     return parsed, {"type": "json", **size, "data": orjson.Fragment(clean)}
 

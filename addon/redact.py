@@ -35,6 +35,9 @@ _ID_FIELDS = re.compile(
     rb'(\1\s*:\s*\1)([^"\\]+)(?=\1)'
 )
 
+# Base64 text, long enough to hold a secret.
+_ENCODED = re.compile(rb"[A-Za-z0-9+/_\-]{20,}={0,2}")
+
 # A secret that the text so far may not have finished; used to hold a stream back.
 _OPEN = re.compile(
     rb"(?:sk-ant-[A-Za-z0-9_\-]*"
@@ -70,8 +73,8 @@ class Redactor:
         return data
 
     def telemetry(self, data: bytes) -> bytes:
-        """A body that is about the user: every device, account and e-mail field goes too."""
-        return self._ids(self.body(data))
+        """A body that is about the user: device, account and e-mail fields, base64 looked into."""
+        return self._ids(self.body(_ENCODED.sub(self._encoded, data)))
 
     def text(self, value: str) -> str:
         """A URL, a path, a message."""
@@ -109,6 +112,11 @@ class Redactor:
             self._learned[json.dumps(text)[1:-1].encode()] = mark
         for shape in _base64_shapes(secret):
             self._learned[shape] = mark
+
+    def _encoded(self, found: re.Match[bytes]) -> bytes:
+        text = found[0].rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
+        inside = base64.b64decode(text + b"=" * (-len(text) % 4)) if len(text) % 4 != 1 else b""
+        return self.mark("encoded", found[0]) if self.body(inside) != inside else found[0]
 
     def _ids(self, data: bytes) -> bytes:
         return _ID_FIELDS.sub(self._id_field, _USER.sub(self._user, data))

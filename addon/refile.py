@@ -26,8 +26,7 @@ def refile(store: CaptureStore, slot: Slot, identity: Identity) -> Slot:
         if old_file.exists():
             write_whole(new_file, with_identity(old_file.read_bytes(), identity, new.sequence))
     if slot.part.closed:
-        new.part_file.unlink()
-        new.part.close()
+        store.release(new)
     else:
         slot.part.seek(0)
         while data := slot.part.read(1 << 20):

@@ -96,10 +96,8 @@ class CaptureStore:
                 fcntl.flock(part, fcntl.LOCK_EX)
         return Slot(folder, sequence, path, part)
 
-    def finish(self, slot: Slot, response: bytes, exchange: Exchange) -> None:
-        """The response whole, then its line; the part goes last, so that a kill leaves a trace."""
-        write_whole(slot.response_file, response)
-        self.append_exchange(slot.folder, exchange)
+    def release(self, slot: Slot) -> None:
+        """The exchange is told everywhere: the part goes last, so that a kill leaves a trace."""
         slot.part_file.unlink(missing_ok=True)
         slot.part.close()
 

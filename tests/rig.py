@@ -1,0 +1,142 @@
+"""A stand-in, a real proxy and a bare client in one place, for tests that need all three."""
+
+import http.client
+import json
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from addon.proxy import Proxy
+from lab.api import StandIn
+from lab.scenario import Scenario
+
+
+def new_session() -> str:
+    return str(uuid.uuid4())
+
+
+def user_id(session: str) -> str:
+    return f"user_{'a1' * 32}_account__session_{session}"
+
+
+def messages_body(prompt: str, session: str | None = None, **more: Any) -> bytes:
+    body: dict[str, Any] = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 64,
+        "stream": True,
+        "messages": [{"role": "user", "content": prompt}],
+        "tools": [{"name": "Bash", "input_schema": {"type": "object"}}],
+    }
+    if session is not None:
+        body["metadata"] = {"user_id": user_id(session)}
+    return json.dumps({**body, **more}).encode()
+
+
+@dataclass
+class Rig:
+    """One proxy in front of one stand-in; captures under `captures`."""
+
+    api: StandIn
+    proxy: Proxy
+    folder: Path
+    host: str = "api.anthropic.com"
+    context: ssl.SSLContext = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.context = ssl.create_default_context(cafile=str(self.proxy.ca_cert))
+
+    @property
+    def captures(self) -> Path:
+        return self.proxy.captures
+
+    def connect(self, timeout: float = 30) -> http.client.HTTPSConnection:
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.proxy.port, context=self.context, timeout=timeout
+        )
+        connection.set_tunnel(self.host, 443)
+        return connection
+
+    def post(
+        self,
+        body: bytes,
+        path: str = "/v1/messages?beta=true",
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        connection = self.connect()
+        sent = {"content-type": "application/json", **(headers or {})}
+        try:
+            connection.request("POST", path, body, sent)
+            answer = connection.getresponse()
+            try:
+                return answer.status, answer.read()
+            except http.client.IncompleteRead as cut:
+                return answer.status, cut.partial
+        finally:
+            connection.close()
+
+    def ask(self, scenario: Scenario, session: str, **more: Any) -> tuple[int, bytes]:
+        """Has the stand-in answer by that scenario, once."""
+        self.api.scenario = scenario
+        return self.post(messages_body(scenario.prompt, session, **more))
+
+    def exchanges(self, session: str, count: int, seconds: float = 10) -> list[dict[str, Any]]:
+        """The session's lines, once there are that many."""
+        path = self.captures / session / "exchanges.jsonl"
+
+        def read() -> list[dict[str, Any]]:
+            if not path.exists():
+                return []
+            return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+        def told() -> bool:
+            """A part goes last, when its exchange is told everywhere."""
+            names = {f"{line['sequence']:04d}" for line in read()}
+            parts = path.parent.glob("*.part")
+            return len(names) >= count and all(p.name[:4] not in names for p in parts)
+
+        until(told, seconds)
+        return sorted(read(), key=lambda line: line["sequence"])
+
+    def response(self, session: str, sequence: int) -> dict[str, Any]:
+        (path,) = (self.captures / session).glob(f"{sequence:04d}_resp_*.json")
+        value: dict[str, Any] = orjson.loads(path.read_bytes())
+        return value
+
+    def request(self, session: str, sequence: int) -> dict[str, Any]:
+        (path,) = (self.captures / session).glob(f"{sequence:04d}_req_*.json")
+        value: dict[str, Any] = orjson.loads(path.read_bytes())
+        return value
+
+
+def until(true: Callable[[], bool], seconds: float = 10) -> None:
+    """Waits for something that comes soon; fails loudly when it does not."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not so after {seconds} s")
+        time.sleep(0.01)
+
+
+@contextmanager
+def rig(
+    folder: Path, scenario: Scenario, confdir: Path | None = None, **options: Any
+) -> Iterator[Rig]:
+    with StandIn(scenario, keep_events=True) as api:
+        proxy = Proxy(
+            options.pop("captures", folder / "captures"),
+            log=folder / "proxy.log",
+            upstream=options.pop("upstream", api.url),
+            sessions=folder / "sessions.json",
+            claude_dir=folder / "claude",
+            confdir=confdir or folder / "mitmproxy",
+            **options,
+        )
+        with proxy:
+            yield Rig(api, proxy, folder)
