@@ -9,7 +9,7 @@ Imports little: the hook runs at every prompt.
 import os
 import time
 
-from addon.client_process import find_client, is_running, process_lookup, read_bytes
+from addon.client_process import Process, find_client, is_running, process_lookup, read_bytes
 from addon.plain_json import Json, loads
 from addon.session_events import (
     EVENTS,
@@ -78,7 +78,7 @@ def _record(path: str, payload: Entry, environment: Environment, parent: int) ->
         process=(process.pid, process.created_at) if process else None,
         project_dir=environment.get("CLAUDE_PROJECT_DIR"),
         entrypoint=environment.get("CLAUDE_CODE_ENTRYPOINT"),
-        version=_version(payload, process.pid) if process else None,
+        version=_version(payload, process) if process else None,
     )
     make_folder(path)
     with Locked(path, LOCK_SECONDS):
@@ -99,30 +99,32 @@ def _read_or_set_aside(path: str) -> dict[str, Json]:
         return read_document(path)
 
 
-def _version(payload: Entry, pid: int) -> str | None:
-    """The client's version: from its live record, else from what it just wrote down."""
+def _version(payload: Entry, process: Process) -> str | None:
+    """The client's version: from its live record, else from what it wrote since it started."""
     transcript = payload.get("transcript_path")
     if not isinstance(transcript, str) or not transcript:
         return None
     # <claude folder>/projects/<slug>/<session>.jsonl
     claude_folder = os.path.dirname(os.path.dirname(os.path.dirname(transcript)))
-    live_record = _read_or_nothing(f"{claude_folder}/sessions/{pid}.json")
-    version = _version_in(live_record)
-    # Before a turn is over, the last lines may be from the run that is being resumed.
-    if version is None and payload["hook_event_name"] in ("Stop", "SubagentStop"):
-        for line in reversed(_read_or_nothing(transcript, _TAIL_BYTES).splitlines()):
-            version = version or _version_in(line)
-    return version
+    live_record = _object(_read_or_nothing(f"{claude_folder}/sessions/{process.pid}.json"))
+    if isinstance(version := live_record.get("version"), str):
+        return version
+    # Older lines are those of another run, that this one resumed.
+    started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(process.created_at))
+    for line in reversed(_read_or_nothing(transcript, _TAIL_BYTES).splitlines()):
+        record = _object(line)
+        if isinstance(version := record.get("version"), str):
+            return version if str(record.get("timestamp")) >= started else None
+    return None
 
 
-def _version_in(data: bytes) -> str | None:
+def _object(data: bytes) -> Entry:
     try:
-        record = loads(data.decode())
+        value = loads(data.decode())
     except (ValueError, RecursionError):
         # Empty, or still being written: not every line needs to tell.
-        return None
-    version = record.get("version") if isinstance(record, dict) else None
-    return version if isinstance(version, str) else None
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _read_or_nothing(path: str, last: int | None = None) -> bytes:

@@ -119,13 +119,16 @@ def test_a_session_whose_process_is_gone_is_marked_crashed(home: Path) -> None:
     ]
 
 
-def test_the_version_comes_from_the_live_record_else_from_the_last_lines(home: Path) -> None:
+def test_the_version_comes_from_the_live_record_else_from_what_this_run_wrote(home: Path) -> None:
     project = home / ".claude" / "projects" / "-c"
     project.mkdir(parents=True)
     transcript = project / "aaa.jsonl"
-    transcript.write_text('{"version": "1.0.1"}\n{"version": "1.0.100"}\n{"type": "x"}\n{"vers')
+    resumed = '{"version": "1.0.1", "timestamp": "2020-01-01T00:00:00.000Z"}\n'
+    transcript.write_text(resumed)
     _run(home, _event("SessionStart", transcript_path=str(transcript)))
     assert _map(home)[0]["metadata"]["claude_version"] is None
+    written = '{"version": "1.0.100", "timestamp": "2999-01-01T00:00:00.000Z"}\n'
+    transcript.write_text(resumed + written + '{"type": "x"}\n[]\n{"vers')
     _run(home, _event("Stop", transcript_path=str(transcript)))
     assert _map(home)[0]["metadata"]["claude_version"] == "1.0.100"
     records = home / ".claude" / "sessions"
