@@ -1,4 +1,4 @@
-"""Which process is at the other end of a connection: port to pid to ancestors, by psutil.
+"""Which process is at the other end of a connection: port to pid to ancestors.
 
 Runs off the event loop, once a connection. A client in another pid namespace has no pid here.
 """
@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 import psutil
 
+from addon import socket_table
+
 Address = tuple[str, int]
 
 _KEPT = 4096
 _PATIENCE = 2.0
+_ASKED_FIRST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +78,15 @@ class ProcessTable:
         return ClientProcess(pid, created, above)
 
     def _owner(self, client: Address, proxy: Address) -> int | None:
-        for pid in reversed(list(self._met)[-64:]):
+        met = [*reversed(self._met)][:_ASKED_FIRST]
+        if socket_table.is_there():
+            return socket_table.owner(client, proxy, met)
+        for pid in met:
             if _holds(pid, client, proxy):
                 return pid
-        try:
-            for connection in psutil.net_connections(kind="tcp"):
-                if _is(connection, client, proxy) and connection.pid:
-                    return int(connection.pid)
-        except psutil.AccessDenied:  # macOS: only one's own processes can be asked
-            for process in psutil.process_iter():
-                if _holds(process.pid, client, proxy):
-                    return int(process.pid)
+        for process in psutil.process_iter():
+            if _holds(process.pid, client, proxy):
+                return int(process.pid)
         return None
 
 

@@ -99,3 +99,8 @@ def dollars(value: float | None) -> str:
     if value and abs(value) < 0.0001:
         return f"${value:.8f}"
     return f"${value:,.4f}"
+
+
+def error_console() -> Console:
+    """For what is said beside a command's own output."""
+    return Console(stderr=True, highlight=False)

@@ -1,0 +1,66 @@
+"""`ccwire sessions`: what is captured and what is running."""
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+import orjson
+
+from addon.sessions import default_sessions_path
+from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.session_list import SessionRow, session_rows
+from ccwire.tables import Column, console, count, dollars, print_table
+
+
+@click.command("sessions")
+@click.option("--all", "every", is_flag=True, help="Also sessions that only have a transcript.")
+@captures_option
+@claude_dir_option
+@json_option
+def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> None:
+    """List the captured and the running sessions, newest first."""
+    rows = session_rows(captures, claude_dir, default_sessions_path(), every=every)
+    if as_json:
+        listed = [row.to_json() for row in rows]
+        click.echo(orjson.dumps({"sessions": listed}, option=orjson.OPT_INDENT_2))
+        return
+    to = console()
+    if not rows:
+        to.print(f"No session is captured in {captures} or running; `ccwire run claude` starts one.")
+        return
+    columns = [
+        Column("session"),
+        Column("state"),
+        Column("version"),
+        Column("started"),
+        Column("calls", right=True),
+        Column("in", right=True),
+        Column("out", right=True),
+        Column("cost", right=True),
+    ]
+    wide = to.width >= 120
+    if wide:
+        columns += [Column("exchanges", right=True), Column("last seen"), Column("project")]
+    columns.append(Column("title"))
+    print_table(to, columns, [_cells(row, wide=wide) for row in rows])
+
+
+def _cells(row: SessionRow, *, wide: bool) -> list[str]:
+    cells = [
+        row.session_id[:8],
+        row.state or ("captured" if row.captured else "-"),
+        row.version or "-",
+        _moment(row.started),
+        count(row.calls) if row.captured else "-",
+        count(row.input_tokens) if row.captured else "-",
+        count(row.output_tokens) if row.captured else "-",
+        dollars(row.cost_usd) if row.cost_usd is not None else "-",
+    ]
+    if wide:
+        project = Path(row.project).name if row.project else "-"
+        cells += [count(row.exchanges), _moment(row.last_seen), project]
+    return [*cells, row.title or "-"]
+
+
+def _moment(at: float | None) -> str:
+    return datetime.fromtimestamp(at).strftime("%m-%d %H:%M") if at else "-"

@@ -1,0 +1,133 @@
+"""Joins what is captured, what is running and what has a transcript into one list of sessions."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from addon.format import Exchange
+from addon.sessions import SessionEntry, read_sessions
+from correlate.captures import read_exchanges, read_manifest, session_folders
+from correlate.live_records import LiveRecord, live_records
+from correlate.places import Places, first_cwd
+from correlate.prices import client_total
+from correlate.titles import title_of
+from correlate.usage import Tokens
+
+_STARTED_TOLERANCE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """A session as `ccwire sessions` shows it; None where nothing is known."""
+
+    session_id: str
+    title: str | None = None
+    project: str | None = None
+    version: str | None = None
+    state: str | None = None
+    pid: int | None = None
+    started: float | None = None
+    last_seen: float | None = None
+    captured: bool = False
+    exchanges: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def session_rows(
+    captures: Path, claude_dir: Path, sessions_map: Path, *, every: bool
+) -> list[SessionRow]:
+    """Captured and running sessions, and with `every` those that only have a transcript."""
+    places = Places(claude_dir)
+    folders = {folder.name: folder for folder in session_folders(captures)}
+    entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
+    live = {record.session_id: record for record in live_records(claude_dir) if record.session_id}
+    transcripts = places.session_ids()
+    names = [*folders, *live, *(n for n, e in entries.items() if e.state == "active")]
+    if every:
+        names += [*entries, *transcripts]
+    rows = [
+        _row(name, folders.get(name), entries.get(name), live.get(name), transcripts.get(name))
+        for name in dict.fromkeys(names)
+    ]
+    return sorted(rows, key=lambda row: row.last_seen or row.started or 0, reverse=True)
+
+
+def _row(
+    session_id: str,
+    folder: Path | None,
+    entry: SessionEntry | None,
+    live: LiveRecord | None,
+    transcript: Path | None,
+) -> SessionRow:
+    manifest = read_manifest(folder) if folder else None
+    exchanges = read_exchanges(folder) if folder else []
+    calls = [exchange for exchange in exchanges if exchange.kind == "messages"]
+    tokens = [Tokens.of(call.usage) for call in calls if call.usage]
+    versions = manifest.claude_versions if manifest else []
+    written = transcript.stat().st_mtime if transcript else None
+    return SessionRow(
+        session_id=session_id,
+        title=title_of(transcript) if transcript else None,
+        project=(manifest.cwd if manifest else None)
+        or (entry.project_dir if entry else None)
+        or (live.cwd if live else None)
+        or (first_cwd(transcript) if transcript else None),
+        version=(live.version if live else None)
+        or (versions[-1] if versions else None)
+        or (entry.claude_version if entry else None),
+        state=_state(entry, live),
+        pid=(live.pid if live else None) or (entry.pid if entry else None),
+        started=_first(
+            entry.started_at if entry else None,
+            live.started_at if live else None,
+            manifest.first_seen if manifest else None,
+        ),
+        last_seen=(manifest.last_seen if manifest else None)
+        or (live.updated_at if live else None)
+        or (entry.seen_at if entry else None)
+        or written,
+        captured=folder is not None,
+        exchanges=len(exchanges),
+        calls=len(calls),
+        input_tokens=sum(t.context for t in tokens),
+        output_tokens=sum(t.output for t in tokens),
+        cost_usd=_cost(calls),
+    )
+
+
+def _state(entry: SessionEntry | None, live: LiveRecord | None) -> str | None:
+    """A record or an active entry whose process is gone is shown as such."""
+    if live is not None:
+        return (live.status or "running") if is_running(live.pid, live.started_at) else "gone"
+    if entry is None:
+        return None
+    if entry.state == "active" and entry.pid is not None:
+        return "active" if is_running(entry.pid, entry.process_created_at) else "gone"
+    return entry.state
+
+
+def is_running(pid: int, started: float | None) -> bool:
+    """Whether that process lives; one that began after the session is another one."""
+    try:
+        created = psutil.Process(pid).create_time()
+    except psutil.Error:
+        return False
+    return started is None or created <= started + _STARTED_TOLERANCE
+
+
+def _first(*moments: float | None) -> float | None:
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _cost(calls: Iterable[Exchange]) -> float | None:
+    billed = [(call.model, call.usage, call.started) for call in calls if call.usage]
+    return client_total(billed) if billed else None
