@@ -60,7 +60,7 @@ class ProcessTable:
     """Finds the owner of a connection; processes met before are asked first."""
 
     def __init__(self) -> None:
-        self._met: OrderedDict[int, None] = OrderedDict()
+        self._met: dict[int, ClientProcess] = {}  # the last one met comes last
         # Who started the proxy did not start the client because of it: never a client of ours.
         self._own = frozenset(pid for pid, _ in _ancestors(os.getpid()))
 
@@ -68,14 +68,16 @@ class ProcessTable:
         pid = self._owner(_plain(client), _plain(proxy))
         if pid is None:
             return None
-        self._met[pid] = None
-        self._met.move_to_end(pid)
         try:
             created = psutil.Process(pid).create_time()
         except psutil.Error:
             return None
-        above = tuple(a for a in _ancestors(pid) if a[0] not in self._own)
-        return ClientProcess(pid, created, above)
+        process = self._met.pop(pid, None)
+        if process is None or process.created != created:
+            above = tuple(a for a in _ancestors(pid) if a[0] not in self._own)
+            process = ClientProcess(pid, created, above)
+        self._met[pid] = process
+        return process
 
     def _owner(self, client: Address, proxy: Address) -> int | None:
         met = [*reversed(self._met)][:_ASKED_FIRST]
