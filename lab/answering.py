@@ -15,8 +15,13 @@ from lab.wire import LAST_CHUNK, chunk, head
 
 _ORGANIZATION = "00000000-1ab0-4000-8000-00000000c1a0"
 _LIMITS = {"requests": 4_000, "tokens": 480_000, "input-tokens": 400_000, "output-tokens": 80_000}
-# Without its restrictions a client asks for policy_limits four times, and waits for seconds.
-_KNOWN = {"hello": {"message": "hello"}, "policy_limits": {"restrictions": {}}}
+# Answers that a client can read: it asks for policy_limits four times in as many seconds
+# otherwise, and warns about its settings on the screen.
+_KNOWN: dict[str, Any] = {
+    "hello": {"message": "hello"},
+    "policy_limits": {"restrictions": {}},
+    "settings": {"uuid": _ORGANIZATION, "checksum": "sha256:lab", "settings": {}},
+}
 _GLANCE = 0.05  # seconds between two looks at whether a waiting client is still there
 _BREATHE = 16  # chunks between two turns of the loop, so that parallel streams share it
 

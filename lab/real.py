@@ -22,6 +22,7 @@ from typing import Any
 from lab.npm import Client
 
 MADE_UP_KEY = "sk-ant-api03-made-up-for-the-lab-it-opens-nothing"
+OLDEST = (0, 2, 70)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,16 @@ def run_once(
     ca_cert: Path,
     settings: Mapping[str, Any] | Path | None = None,
     tools: Sequence[str] = ("Bash", "Task", "Agent"),
+    output_format: str | None = "json",
     extra_args: Sequence[str] = (),
     extra_env: Mapping[str, str] | None = None,
     timeout: float = 90.0,
 ) -> RealRun:
     """`claude -p PROMPT`; raises TimeoutError after `timeout` seconds, with what it printed."""
-    command = [*client.command, "-p", prompt, "--output-format", "json", *extra_args]
+    refuse_ancient(client)
+    command = [*client.command, "-p", prompt, *extra_args]
+    if output_format is not None:
+        command += ["--output-format", output_format]
     if settings is not None:
         path = str(settings) if isinstance(settings, Path) else json.dumps(settings)
         command += ["--settings", path]
@@ -64,6 +69,12 @@ def run_once(
         command, environment(home, proxy_port, ca_cert, extra_env), cwd, timeout
     )
     return RealRun(returncode, stdout, stderr, _result(stdout))
+
+
+def refuse_ancient(client: Client) -> None:
+    """Clients before 0.2.70 obey no proxy: they would leave the machine."""
+    if tuple(int(part) for part in client.version.split(".")) < OLDEST:
+        raise ValueError(f"{client.version} obeys no proxy and is not run here")
 
 
 def environment(
@@ -126,7 +137,7 @@ def run_command(
             end_group(process.pid)
             stdout, stderr = process.communicate()
             raise TimeoutError(
-                f"{shutil.which(command[0])} took more than {timeout:.0f} s and printed: "
+                f"{shutil.which(command[0])} took more than {timeout:g} s and printed: "
                 f"{stdout[-2000:]} {stderr[-2000:]}"
             ) from None
         finally:

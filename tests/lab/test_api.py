@@ -184,7 +184,7 @@ def test_a_stalled_stream_goes_on_after_its_silence() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/event_logging/v2/batch", "/api/claude_code/settings", "/v1/rgstr", "/any?x=1"]
+    "path", ["/api/event_logging/v2/batch", "/api/eval/sdk-1", "/v1/rgstr", "/any?x=1"]
 )
 def test_what_it_does_not_know_it_answers_with_an_empty_object(path: str) -> None:
     with StandIn(scenarios.named("plain")) as api:

@@ -1,0 +1,67 @@
+"""The screen's driver, tried on a small program that behaves like one."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.npm import Client
+from lab.screen import Screen
+
+# Asks about the key, then echoes what is typed and answers each line; Escape is told apart.
+FAKE = r"""
+import os, sys, tty
+tty.setraw(0)
+def put(text):
+    os.write(1, text.replace("\n", "\r\n").encode())
+put("Do you want to use this API key?\n")
+while not os.read(0, 10).endswith(b"\r"):
+    pass
+put("\x1b[2J\x1b[Hthe box\n> ")
+line = ""
+while True:
+    for key in os.read(0, 100).decode():
+        if key == "\x1b":
+            put("\n[interrupted]\n> ")
+        elif key != "\r":
+            line += key
+            put(key)
+        elif line == "/exit":
+            sys.exit(7)
+        else:
+            put(f"\nyou said {line.upper()}, leader {os.tcgetpgrp(0) == os.getpid()}\n> ")
+            line = ""
+"""
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Screen:
+    program = tmp_path / "client.py"
+    program.write_text(FAKE)
+    client = Client("2.1.325", (sys.executable, str(program)))
+    return Screen(client, home=tmp_path, cwd=tmp_path, proxy_port=9, ca_cert=tmp_path)
+
+
+def test_a_prompt_is_typed_and_its_answer_read(screen: Screen) -> None:
+    with screen:
+        screen.ready()
+        screen.submit("hello")
+        screen.expect("you said HELLO, leader True", timeout=5)
+        screen.press("escape")
+        screen.expect("[interrupted]", timeout=5)
+        assert screen.leave() == 7
+
+
+def test_what_does_not_come_is_an_error_that_shows_the_screen(screen: Screen) -> None:
+    with screen:
+        screen.ready()
+        with pytest.raises(TimeoutError, match="the box"):
+            screen.expect("never", timeout=0.1)
+
+
+def test_a_client_that_ends_is_not_waited_for(screen: Screen) -> None:
+    with screen:
+        screen.ready()
+        screen.leave()
+        with pytest.raises(RuntimeError, match="ended before 'more'"):
+            screen.expect("more", timeout=30)
