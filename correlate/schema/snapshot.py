@@ -120,6 +120,12 @@ def normal(bucket: str, root: Field) -> Field:
     return replace(root, children=_folded(children, bucket), values=values, open=is_open)
 
 
+def as_map(bucket: str, root: Field) -> Field:
+    """The field with its keys forgotten."""
+    marked = {**root.children, MAP: root.children.get(MAP, Field())}
+    return replace(root, children=_folded(marked, bucket))
+
+
 def _merge(a: Field, b: Field, bucket: str) -> Field:
     values, is_open = _bounded(_sum(a.values, b.values), a.open or b.open, bucket)
     children = {}
@@ -157,7 +163,7 @@ def _folded(children: dict[str, Field], bucket: str) -> dict[str, Field]:
     under = [child for step, child in children.items() if is_key(step) or step == MAP]
     folded = reduce(lambda a, b: _merge(a, b, bucket), under)
     rest = {step: child for step, child in children.items() if step in (ITEM, UNLISTED)}
-    return {**rest, MAP: replace(folded, absent=None)}
+    return {**rest, MAP: replace(folded, absent=None, values={}, open=False)}
 
 
 def _bounded(

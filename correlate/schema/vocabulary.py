@@ -7,24 +7,25 @@ never passes these rules; what passes by mistake is at most one plain word.
 import re
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """A set of words, written as a text."""
     return frozenset(text.split())
 
 
 # Objects that belong to a user, a tool or a server: never looked into.
-SEALED = _words(
+SEALED = words(
     """input input_schema inputSchema output_schema outputSchema tool_input arguments properties
     structuredContent structured_output mcpMeta _meta env environment mcpServers mcp_servers
     hookSpecificOutput updatedInput"""
 )
 # Objects whose keys are names or ids, whatever they look like.
-MAPS = _words(
+MAPS = words(
     """modelUsage trackedFileBackups features feature_gates dynamic_configs layer_configs
     modelCosts toolCounts tool_counts agents"""
 )
 # Results of tools: only the keys that the client's own tools use are named.
 LISTED = frozenset(("toolUseResult", "tool_response", "tool_result"))
-RESULT_KEYS = _words(
+RESULT_KEYS = words(
     """agentId agentType backgroundTaskId cache_creation cache_creation_input_tokens
     cache_read_input_tokens canReadOutputFile code codeText content description durationMs
     durationSeconds error exitCode file filePath filenames input_tokens interrupted isAsync
@@ -37,7 +38,7 @@ RESULT_KEYS = _words(
 )
 
 # Names whose values are words of the format itself.
-CLOSED = _words(
+CLOSED = words(
     """type subtype role stop_reason service_tier speed level userType user_type entrypoint
     permissionMode permission_mode hook_event_name hookEvent operation ttl media_type trigger
     attachmentType commandMode origin_kind display effort thinking_type caller_type

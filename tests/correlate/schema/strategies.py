@@ -11,8 +11,8 @@ from correlate.schema.snapshot import Field, Place
 
 few = settings(max_examples=30, deadline=None)
 
-KEYS = ["type", "role", "content", "usage", "user_id", "modelUsage", "input", "toolUseResult"]
-NAMES = st.sampled_from(KEYS) | st.sampled_from(["a", "b", "c", "/home/x.py", "toolu_01AbCdEfGh12"])
+KEYS = ["type", "role", "content", "usage", "user_id", "input", "toolUseResult", "a", "b", "c"]
+MAP_KEYS = ["modelUsage", "/home/x.py", "toolu_01AbCdEfGh12"]
 SCALARS = (
     st.none()
     | st.booleans()
@@ -20,17 +20,28 @@ SCALARS = (
     | st.just(1.5)
     | st.sampled_from(["text", "end_turn", "a sentence of a user", '{"device_id": "x"}', ""])
 )
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
-    max_leaves=6,
-)
-RECORDS = st.dictionaries(NAMES, VALUES, max_size=5)
-BUCKETS = st.sampled_from(["transcript/user", "wire/request/messages", "wire/sse/odd"])
-SIGHTINGS = st.lists(
-    st.tuples(BUCKETS, RECORDS, st.integers(1, 9), st.sampled_from(["2.1.39", "2.1.168", "1.0.0"])),
-    max_size=4,
-)
+
+
+def _sightings(keys: list[str]) -> st.SearchStrategy[list[tuple[str, Any, int, str]]]:
+    names = st.sampled_from(keys)
+    values = st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+        max_leaves=6,
+    )
+    return st.lists(
+        st.tuples(
+            st.sampled_from(["transcript/user", "wire/request/messages", "wire/sse/odd"]),
+            st.dictionaries(names, values, max_size=5),
+            st.integers(1, 9),
+            st.sampled_from(["2.1.39", "2.1.168", "1.0.0"]),
+        ),
+        max_size=4,
+    )
+
+
+SIGHTINGS = _sightings(KEYS + MAP_KEYS)
+SIGHTINGS_WITHOUT_MAPS = _sightings(KEYS)
 
 
 def observed(sightings: list[tuple[str, Any, int, str]], source: str = "a.jsonl") -> Any:

@@ -16,7 +16,7 @@ from correlate.schema.snapshot import (
     versions,
 )
 
-from .strategies import SIGHTINGS, few, observed
+from .strategies import SIGHTINGS, SIGHTINGS_WITHOUT_MAPS, few, observed
 
 
 def counted(count: int, place: Place | None = None, **children: Field) -> Field:
@@ -36,7 +36,7 @@ def test_merging_is_associative_and_commutative(a: list, b: list, c: list) -> No
 
 
 @few
-@given(SIGHTINGS)
+@given(SIGHTINGS_WITHOUT_MAPS)
 def test_merging_snapshots_equals_observing_everything_at_once(sightings: list) -> None:
     one_version = [(*s[:2], line, "2.1.39") for line, s in enumerate(sightings, 1)]
     each_apart = [snapshot for s in one_version for snapshot in observed([s])]

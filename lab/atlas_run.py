@@ -1,0 +1,204 @@
+"""Runs one release of the real client through the atlas's scenarios and keeps what it left behind.
+
+The evidence of a release is a folder: `captures/`, `claude/` (the client's own folder, as it
+stands after the run), `hooks.jsonl`, `printed.jsonl` and, written last, `outcome.json`.
+
+    python -m lab.atlas_run VERSION EVIDENCE CONFDIR    # cut off from every network but loopback
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from addon.proxy import Proxy
+from correlate.schema.versions import version_key
+from lab import npm, scenarios
+from lab.api import StandIn
+from lab.atlas_isolation import isolate
+from lab.npm import Client
+from lab.real import MADE_UP_KEY, environment, lab_home, run_command
+
+# One prompt with a retry, thinking, a command, a subagent and a dropped stream; then the client
+# is asked to sum up; then the API says that the prompt is too long.
+PROMPTS: tuple[tuple[str, str | None], ...] = (
+    ("mix", None),
+    ("compact", "/compact"),
+    ("too_long", None),
+)
+HOOKS = (
+    "SessionStart",
+    "SessionEnd",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PreCompact",
+    "PostCompact",
+    "Notification",
+)
+TOOLS = ("Bash", "Task", "Agent")
+OUTCOME = "outcome.json"
+PAYLOADS = "hooks.jsonl"
+PRINTED = "printed.jsonl"
+FIRST_WITH_PROXY = (0, 2, 100)
+_SECONDS = 45.0
+# Two hooks may run at the same time: each payload goes into a file of its own.
+_HOOK = 'cat > "$(mktemp "$HOME/hooks/XXXXXXXXXX")"'
+_HOOKS = [{"matcher": "", "hooks": [{"type": "command", "command": _HOOK}]}]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a release's run went; `problem` says why there is nothing to see of it."""
+
+    version: str
+    calls: int = 0
+    ran: list[str] = field(default_factory=list)
+    problem: str | None = None
+
+
+def run_release(version: str, evidence: Path, confdir: Path) -> Outcome:
+    """Fetches a release, runs it, keeps the evidence, and takes the release off the disk again.
+
+    `confdir` is the proxy's own folder: its certificate serves every release.
+    """
+    kept = (npm.cache() / version).is_dir()
+    try:
+        npm.fetch(version)
+        command = [sys.executable, "-m", "lab.atlas_run", version, str(evidence), str(confdir)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    except npm.NpmUnreachable:
+        raise
+    except npm.NpmFailed as error:
+        _keep(Outcome(version, problem=str(error)), evidence, None)
+    finally:
+        if not kept:
+            npm.remove(version)
+    outcome = read_outcome(evidence)
+    assert outcome is not None
+    return outcome
+
+
+def main() -> None:
+    version, evidence, confdir = sys.argv[1:]
+    isolated = isolate()
+    if not isolated and version_key(version) < FIRST_WITH_PROXY:
+        why = "would not use the proxy, and this system cannot cut it off from the network"
+        _keep(Outcome(version, problem=why), Path(evidence), None)
+        return
+    with tempfile.TemporaryDirectory(prefix="ccwire-atlas-") as folder:
+        outcome = _run(npm.fetch(version), Path(folder), Path(confdir))
+        _keep(outcome, Path(evidence), Path(folder))
+
+
+def read_outcome(evidence: Path) -> Outcome | None:
+    """How an earlier run went; None: it has not been run, or not to its end."""
+    path = evidence / OUTCOME
+    return Outcome(**json.loads(path.read_text())) if path.is_file() else None
+
+
+def _run(client: Client, folder: Path, confdir: Path) -> Outcome:
+    cwd = folder / "work"
+    cwd.mkdir()
+    home = _home(folder / "home", cwd)
+    with (
+        StandIn(scenarios.named("plain")) as api,
+        Proxy(
+            folder / "captures",
+            log=folder / "proxy.log",
+            upstream=api.url,
+            sessions=folder / "sessions.json",
+            claude_dir=home / ".claude",
+            confdir=confdir,
+        ) as proxy,
+    ):
+        return _prompts(client, api, proxy, home, cwd)
+
+
+def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) -> Outcome:
+    env = environment(home, proxy.port, proxy.ca_cert)
+    ran: list[str] = []
+    problem = None
+    try:
+        known = run_command([*client.command, "--help"], env, cwd, _SECONDS)[1]
+        for name, prompt in PROMPTS:
+            if ran and "--continue" not in known:
+                break
+            api.scenario = scenarios.named(name)
+            command = [*client.command, "-p", prompt or api.scenario.prompt]
+            command += _options(known, go_on=bool(ran))
+            _, stdout, stderr = run_command(command, env, cwd, _SECONDS)
+            if not api.ledger.messages():
+                problem = _reason(stdout, stderr)
+                break
+            ran.append(name)
+            _note_printed(home, stdout)
+    except TimeoutError:
+        problem = f"did not end within {_SECONDS:.0f} s"
+    api.ledger.wait()
+    calls = len(api.ledger.messages())
+    return Outcome(client.version, calls, ran, problem if not calls else None)
+
+
+def _options(known: str, *, go_on: bool) -> list[str]:
+    """What this release's `--help` says it understands."""
+    options = ["--continue"] if go_on else []
+    if "--output-format" in known:
+        options += ["--output-format", "json"]
+    if "--settings" in known:
+        options += ["--settings", json.dumps({"hooks": dict.fromkeys(HOOKS, _HOOKS)})]
+    if "--allowedTools" in known:
+        options += ["--allowedTools", ",".join(TOOLS)]
+    return options
+
+
+def _home(home: Path, cwd: Path) -> Path:
+    """The oldest releases take key and allowed tools from their configuration alone."""
+    lab_home(home, cwd)
+    (home / "hooks").mkdir()
+    path = home / ".claude.json"
+    state = json.loads(path.read_text())
+    state["projects"][str(cwd)]["allowedTools"] = list(TOOLS)
+    state["primaryApiKey"] = MADE_UP_KEY
+    path.write_text(json.dumps(state))
+    return home
+
+
+def _note_printed(home: Path, stdout: str) -> None:
+    with (home / PRINTED).open("a") as file:
+        file.write(stdout.strip() + "\n")
+
+
+def _reason(stdout: str, stderr: str) -> str:
+    """The last line it said, which is where programs put the reason."""
+    lines = [line.strip() for line in (stderr + stdout).splitlines() if line.strip()]
+    return f"made no call; it said: {lines[-1][:120]}" if lines else "made no call and said nothing"
+
+
+def _keep(outcome: Outcome, evidence: Path, folder: Path | None) -> Outcome:
+    if evidence.exists():
+        shutil.rmtree(evidence)
+    evidence.mkdir(parents=True)
+    if folder is not None:
+        home = folder / "home"
+        for source, name in (
+            (folder / "captures", "captures"),
+            (home / ".claude", "claude"),
+            (home / PRINTED, PRINTED),
+        ):
+            if source.exists():
+                shutil.move(source, evidence / name)
+        payloads = [path.read_text() for path in sorted((home / "hooks").iterdir())]
+        (evidence / PAYLOADS).write_text("".join(f"{text.strip()}\n" for text in payloads))
+    (evidence / OUTCOME).write_text(json.dumps(asdict(outcome)))
+    return outcome
+
+
+if __name__ == "__main__":
+    main()
