@@ -1,0 +1,1 @@
+"""Benchmarks: each figure a ratio measured side by side in one run. `python -m bench`."""

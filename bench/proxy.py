@@ -1,0 +1,233 @@
+"""What the add-on costs on top of mitmproxy itself: `python -m bench.proxy`.
+
+Two proxies stand before one stand-in; each measurement is taken on both in turn.
+"""
+
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import psutil
+
+from addon.proxy import Proxy
+from bench.figure import Figure, at_least, at_most, print_figures
+
+_BARE = "mitmproxy with a bare pass-through stream"
+_PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to the stand-in: a proxy's port, its certificate, its process."""
+
+    port: int
+    pid: int
+    context: ssl.SSLContext
+
+    def connect(self) -> http.client.HTTPSConnection:
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context)
+        connection.set_tunnel("api.anthropic.com", 443)
+        connection.connect()
+        return connection
+
+    def cpu(self) -> float:
+        times = psutil.Process(self.pid).cpu_times()
+        return float(times.user + times.system)
+
+    def memory(self) -> int:
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+
+@click.command()
+@click.option("--rounds", default=20, show_default=True, help="Streams a measurement.")
+@click.option("-k", "only", default="", help="Only the figures whose name has this in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+def main(rounds: int, only: str, as_json: bool) -> None:
+    """Measure the add-on against a bare mitmproxy."""
+    print_figures(list(figures(rounds, only)), as_json=as_json)
+
+
+def figures(rounds: int = 20, only: str = "") -> Iterator[Figure]:
+    wanted = [
+        ("time to the first event, 50 KB request", lambda b, o: _first(b, o, rounds, 50_000)),
+        ("time to the first event, 1 MB request", lambda b, o: _first(b, o, rounds, 1_000_000)),
+        ("whole stream of 400 events", lambda b, o: _whole(b, o, rounds)),
+        ("requests a second, 16 clients", lambda b, o: _rate(b, o)),
+        ("processor time an event", lambda b, o: _cpu(b, o)),
+        ("memory after 1,000 streams over after 100", lambda b, o: _memory(o)),
+    ]
+    for name, measure in wanted:
+        if only in name:
+            with _ways() as (bare, ours):
+                yield measure(bare, ours)
+
+
+def _first(bare: Way, ours: Way, rounds: int, size: int) -> Figure:
+    body = _body(deltas=20, filler=size)
+    ratios = []
+    for way in (bare, ours):
+        _stream(way.connect(), body)
+    for _ in range(rounds):
+        taken = [_stream(way.connect(), body)[0] for way in (bare, ours)]
+        ratios.append(taken[1] / taken[0])
+    label = "1 MB" if size >= 1_000_000 else "50 KB"
+    return at_most(f"time to the first event, {label} request", ratios, 1.15, against=_BARE)
+
+
+def _whole(bare: Way, ours: Way, rounds: int) -> Figure:
+    body = _body(deltas=400, delay=0.002)
+    ratios = []
+    for _ in range(rounds):
+        taken = [_stream(way.connect(), body)[1] for way in (bare, ours)]
+        ratios.append(taken[1] / taken[0])
+    return at_most("whole stream of 400 events", ratios, 1.05, against=_BARE)
+
+
+def _rate(bare: Way, ours: Way) -> Figure:
+    body = _body(deltas=20)
+    ratios = []
+    for _ in range(5):
+        rates = []
+        for way in (bare, ours):
+            started = time.perf_counter()
+            threads = [threading.Thread(target=_several, args=(way, body, 10)) for _ in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            rates.append(160 / (time.perf_counter() - started))
+        ratios.append(rates[1] / rates[0])
+    return at_least("requests a second, 16 clients", ratios, 0.85, against=_BARE)
+
+
+def _cpu(bare: Way, ours: Way) -> Figure:
+    body = _body(deltas=4000)
+    ratios = []
+    for _ in range(5):
+        spent = []
+        for way in (bare, ours):
+            before = way.cpu()
+            _stream(way.connect(), body)
+            time.sleep(0.3)  # our writer works after the client has its answer
+            spent.append(way.cpu() - before)
+        ratios.append(spent[1] / spent[0])
+    return at_most("processor time an event", ratios, 1.5, against=_BARE)
+
+
+def _memory(ours: Way) -> Figure:
+    body = _body(deltas=100)
+    connection = ours.connect()
+    sizes = []
+    for count in (100, 900):
+        for _ in range(count):
+            _stream(connection, body)
+        time.sleep(1)
+        sizes.append(ours.memory())
+    ratio = sizes[1] / sizes[0]
+    detail = f"{sizes[0] / 1e6:.0f} MB, then {sizes[1] / 1e6:.0f} MB"
+    name = "memory after 1,000 streams over after 100"
+    return at_most(name, [ratio], 1.1, against="itself", detail=detail)
+
+
+def _several(way: Way, body: bytes, count: int) -> None:
+    connection = way.connect()
+    for _ in range(count):
+        _stream(connection, body)
+    connection.close()
+
+
+def _stream(connection: http.client.HTTPSConnection, body: bytes) -> tuple[float, float]:
+    """Seconds to the first bytes of the answer's body, and to its end."""
+    started = time.perf_counter()
+    connection.request("POST", "/v1/messages", body, {"content-type": "application/json"})
+    answer = connection.getresponse()
+    answer.read1(65536)
+    first = time.perf_counter() - started
+    answer.read()
+    return first, time.perf_counter() - started
+
+
+def _body(*, deltas: int, delay: float = 0, filler: int = 0) -> bytes:
+    """A request of about `filler` bytes of text, as a long conversation has."""
+    sentence = "The quick brown fox jumps over the lazy dog and writes it down. "
+    text = sentence * (filler // len(sentence))
+    blocks = [{"type": "text", "text": text[i : i + 4000]} for i in range(0, len(text), 4000)]
+    prompt = {"type": "text", "text": f"lab:stream deltas={deltas} delay={delay}"}
+    return json.dumps(
+        {
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 1000,
+            "stream": True,
+            "tools": [{"name": "Bash", "input_schema": {"type": "object"}}],
+            "messages": [{"role": "user", "content": [*blocks, prompt]}],
+            "metadata": {"user_id": f"user_{'0a' * 32}_account__session_{uuid.UUID(int=7)}"},
+        }
+    ).encode()
+
+
+@contextmanager
+def _ways() -> Iterator[tuple[Way, Way]]:
+    with tempfile.TemporaryDirectory() as folder, _stand_in() as url:
+        scratch = Path(folder)
+        ours = Proxy(
+            scratch / "captures",
+            log=scratch / "ours.log",
+            upstream=url,
+            sessions=scratch / "sessions.json",
+            claude_dir=scratch / "claude",
+            confdir=scratch / "conf",
+        )
+        with ours:
+            context = ssl.create_default_context(cafile=str(ours.ca_cert))
+            with _bare(scratch, url) as (port, pid):
+                yield Way(port, pid, context), Way(ours.port, ours.pid, context)
+
+
+@contextmanager
+def _bare(scratch: Path, url: str) -> Iterator[tuple[int, int]]:
+    log = scratch / "bare.log"
+    script = Path(__file__).with_name("bare.py")
+    command = [sys.executable, "-c", _PROGRAM, "--listen-host", "127.0.0.1", "-p", "0"]
+    command += ["-s", str(script), "--set", f"confdir={scratch / 'conf'}"]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, stdout=file, stderr=file, env={**os.environ, "BENCH_UPSTREAM": url}
+        )
+    try:
+        while not (found := re.search(rb"listening at 127\.0\.0\.1:(\d+)", log.read_bytes())):
+            time.sleep(0.05)
+        yield int(found[1]), process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+@contextmanager
+def _stand_in() -> Iterator[str]:
+    """In a process of its own, so that it shares no interpreter with what measures."""
+    command = [sys.executable, "-m", "bench.stand_in"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()
