@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from addon.format import EXCHANGES, MANIFEST
+from addon.format import EXCHANGES, MANIFEST, UNKNOWN
 from ccwire.options import UserError
 from correlate.captures import read_manifest, session_folders
 from correlate.places import Places
@@ -17,6 +17,14 @@ class Session:
 
     session_id: str
     folder: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedSession:
+    """A session and the folder its calls are in: its own, or `unknown/`."""
+
+    session_id: str
+    capture: Path
 
 
 def find_session(text: str, captures: Path, claude_dir: Path) -> Session:
@@ -43,15 +51,21 @@ def find_session(text: str, captures: Path, claude_dir: Path) -> Session:
     return Session(fitting[0], folders.get(fitting[0]))
 
 
-def captured_session(text: str, captures: Path, claude_dir: Path) -> Path:
-    """The capture folder of a session; a session that was not captured is the user's error."""
+def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSession:
+    """A session with a capture; one without is the user's error.
+
+    A session of a client that names none on the wire has its calls in `unknown/`.
+    """
     session = find_session(text, captures, claude_dir)
-    if session.folder is None:
-        raise UserError(
-            f"session {session.session_id} has a transcript but no capture in {captures}; "
-            "start the client with `ccwire run` to capture it."
-        )
-    return session.folder
+    if session.folder is not None:
+        return CapturedSession(session.session_id, session.folder)
+    unknown = captures / UNKNOWN
+    if (unknown / EXCHANGES).exists():
+        return CapturedSession(session.session_id, unknown)
+    raise UserError(
+        f"session {session.session_id} has a transcript but no capture in {captures}; "
+        "start the client with `ccwire run` to capture it."
+    )
 
 
 def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> Session:

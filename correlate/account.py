@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from addon.format import Exchange, Manifest
+from addon.format import UNKNOWN, Exchange, Manifest
+from correlate.adopt import adopted
 from correlate.captures import (
     read_exchange_lines,
     read_manifest,
@@ -49,27 +50,31 @@ class Accountant:
         self._patience = patience or Patience()
 
     def account(
-        self, folder: Path, *, result: Account | None = None, progress: Progress | None = None
+        self,
+        folder: Path,
+        session_id: str | None = None,
+        *,
+        result: Account | None = None,
+        progress: Progress | None = None,
     ) -> Reconciliation:
-        manifest = read_manifest(folder)
-        exchanges, torn = read_exchange_lines(folder)
-        calls = sorted(
-            (exchange for exchange in exchanges if exchange.kind in CALL_KINDS),
-            key=lambda call: (call.started, call.sequence),
-        )
-        transcript, joined = self._joined(manifest, calls, progress)
+        """`folder` is the session's own capture, or `unknown/`, where `session_id` picks."""
+        own = folder.name != UNKNOWN
+        manifest = read_manifest(folder) if own else Manifest(session_id=session_id or UNKNOWN)
+        found, torn = read_exchange_lines(folder)
+        transcript, exchanges, joined = self._joined(manifest, found, own, progress)
+        calls = [pair.call for pair in joined.pairs] + list(joined.calls_alone)
         origins = self._origins.of(joined.turns_alone, transcript.files)
         evidence = Evidence(
             facts=_facts(folder, calls, joined),
             origins=origins,
             began=_began(manifest, exchanges),
-            missing_sequences=(missing := _missing(folder, exchanges)),
+            missing_sequences=(missing := _missing(folder, exchanges) if own else ()),
             numbered_from_one=1 not in missing,
         )
         call_findings, turn_findings = judge(joined, transcript, evidence)
         notes = [f"exchanges.jsonl:{number} is not whole" for number in torn]
         return Reconciliation(
-            session_id=folder.name,
+            session_id=manifest.session_id,
             claude_versions=tuple(dict.fromkeys([*manifest.claude_versions, *transcript.versions])),
             calls=call_findings,
             turns_without_call=turn_findings,
@@ -85,24 +90,28 @@ class Accountant:
         )
 
     def _joined(
-        self, manifest: Manifest, calls: Sequence[Exchange], progress: Progress | None
-    ) -> tuple[Transcript, Joined]:
+        self,
+        manifest: Manifest,
+        exchanges: Sequence[Exchange],
+        own: bool,
+        progress: Progress | None,
+    ) -> tuple[Transcript, Sequence[Exchange], Joined]:
         """Reads again while the newest answers may still be on their way into the file."""
         patience = self._patience
         files = self._places.session(manifest.session_id, manifest.transcript_paths)
-        transcript = read_transcript(files, progress)
-        joined = join(calls, transcript.turns)
-        for _ in range(patience.tries):
+        size = files.size
+        for tried in range(patience.tries + 1):
+            if tried == 0 or files.size != size:
+                size = files.size
+                transcript = read_transcript(files, progress if tried == 0 else None)
+                mine = exchanges if own else adopted(exchanges, transcript.turns)
+                joined = join(_calls(mine), transcript.turns)
             since = patience.now() - patience.recent
             if not any(_is_awaited(call, since) for call in joined.calls_alone):
                 break
             patience.sleep(patience.pause)
-            grown = self._places.session(manifest.session_id, manifest.transcript_paths)
-            if grown != files or grown.size != files.size:
-                files = grown
-                transcript = read_transcript(files)
-                joined = join(calls, transcript.turns)
-        return transcript, joined
+            files = self._places.session(manifest.session_id, manifest.transcript_paths)
+        return transcript, mine, joined
 
     def _witnesses(
         self,
@@ -155,6 +164,11 @@ def narrowed(
         turns_without_call=tuple(filter(wanted, session.turns_without_call)),
         witnesses=(),
     )
+
+
+def _calls(exchanges: Sequence[Exchange]) -> list[Exchange]:
+    calls = (exchange for exchange in exchanges if exchange.kind in CALL_KINDS)
+    return sorted(calls, key=lambda call: (call.started, call.sequence))
 
 
 def _is_awaited(call: Exchange, since: float) -> bool:

@@ -1,10 +1,11 @@
 """Pairs each call on the wire with its turn in the transcript. Pure.
 
-By request id, then by message id. By numbers and time only where a line carries neither id; such a
-pair is marked as a guess.
+By request id where the message ids do not contradict it, then by message id. By numbers and time
+only where a line carries neither id; such a pair is marked as a guess. What the client wrote
+itself, of an error say, is no answer to a call.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from addon.format import Exchange
@@ -33,36 +34,63 @@ class Joined:
 
 def join(calls: Sequence[Exchange], turns: Sequence[Turn]) -> Joined:
     """`calls` are those to /v1/messages and its count_tokens, which never has a turn."""
-    by_request = {turn.request_id: turn for turn in turns if turn.request_id}
-    by_message = {turn.message_id: turn for turn in turns if turn.message_id}
-    pairs: list[Pair] = []
-    taken: set[int] = set()
-    left: list[Exchange] = []
-    for call in calls:
-        pair = _by_ids(call, by_request, by_message) if call.kind == "messages" else None
-        if pair is not None and id(pair.turn) not in taken:
-            taken.add(id(pair.turn))
-            pairs.append(pair)
-        else:
-            left.append(call)
-    unnamed = [turn for turn in turns if id(turn) not in taken and not turn.has_ids]
-    for turn in unnamed:
-        nearest = _nearest(turn, left)
-        if nearest is not None:
-            left.remove(nearest)
-            taken.add(id(turn))
-            pairs.append(Pair(nearest, turn, "heuristic"))
-    return Joined(tuple(pairs), tuple(left), tuple(turn for turn in turns if id(turn) not in taken))
+    pairing = _Pairing(calls, [turn for turn in turns if not turn.synthetic])
+    pairing.by_request_id()
+    pairing.by_message_id()
+    pairing.by_numbers()
+    taken = {id(pair.turn) for pair in pairing.pairs}
+    alone = tuple(turn for turn in turns if id(turn) not in taken)
+    return Joined(tuple(pairing.pairs), tuple(pairing.calls), alone)
 
 
-def _by_ids(
-    call: Exchange, by_request: dict[str, Turn], by_message: dict[str, Turn]
-) -> Pair | None:
-    if call.request_id and (turn := by_request.get(call.request_id)):
-        return Pair(call, turn, "request_id")
-    if call.message_id and (turn := by_message.get(call.message_id)):
-        return Pair(call, turn, "message_id")
-    return None
+class _Pairing:
+    """Each rule takes what it can pair off what the rules before it left."""
+
+    def __init__(self, calls: Sequence[Exchange], turns: Sequence[Turn]) -> None:
+        self.calls = list(calls)
+        self.turns = {id(turn): turn for turn in turns}
+        self.pairs: list[Pair] = []
+
+    def by_request_id(self) -> None:
+        """A request id alone is not enough: a retry's answer may stand under the first try's."""
+        found: dict[str, list[Turn]] = {}
+        for turn in self.turns.values():
+            if turn.request_id:
+                found.setdefault(turn.request_id, []).append(turn)
+        self._pair("request_id", lambda call: found.get(call.request_id or "", ()))
+
+    def by_message_id(self) -> None:
+        found = {turn.message_id: turn for turn in self.turns.values() if turn.message_id}
+        self._pair(
+            "message_id",
+            lambda call: [found[call.message_id]] if call.message_id in found else (),
+        )
+
+    def by_numbers(self) -> None:
+        for turn in [turn for turn in self.turns.values() if not turn.has_ids]:
+            call = _nearest(turn, self.calls)
+            if call is not None:
+                self.calls.remove(call)
+                self._take(call, turn, "heuristic")
+
+    def _pair(self, by: str, candidates: Callable[[Exchange], Sequence[Turn]]) -> None:
+        left = []
+        for call in self.calls:
+            fitting = candidates(call) if call.kind == "messages" else ()
+            turn = next((t for t in fitting if id(t) in self.turns and _agree(call, t)), None)
+            if turn is None:
+                left.append(call)
+            else:
+                self._take(call, turn, by)
+        self.calls = left
+
+    def _take(self, call: Exchange, turn: Turn, by: str) -> None:
+        del self.turns[id(turn)]
+        self.pairs.append(Pair(call, turn, by))
+
+
+def _agree(call: Exchange, turn: Turn) -> bool:
+    return call.message_id is None or turn.message_id in (None, call.message_id)
 
 
 def _nearest(turn: Turn, calls: Iterable[Exchange]) -> Exchange | None:

@@ -50,6 +50,8 @@ def _judge_pair(pair: Pair) -> Finding:
     if missing and verdict in ("match", "placeholder", "partial"):
         verdict, said = "differs", (missing,)
     how = f"joined by {pair.by}"
+    if pair.by == "message_id" and turn.request_id and call.request_id:
+        how += f"; the line has the request id of another try, {turn.request_id}"
     if pair.by == "heuristic":
         how = "heuristic: the line has no id; joined by its numbers and time"
     return Finding(
@@ -114,6 +116,7 @@ class _Alone:
         self._transcript = transcript
         self._evidence = evidence
         self._errors = {e.request_id: e for e in transcript.api_errors if e.request_id}
+        self._synthetic = {turn.request_id for turn in transcript.turns if turn.synthetic}
         refs = {turn.request_ref for turn in transcript.turns}
         self._sources = [r for r in transcript.api_requests.values() if r.id not in refs]
         self._turns_offer_tools = any(pair.call.tools for pair in joined.pairs)
@@ -156,6 +159,8 @@ class _Alone:
         if error is not None:
             attempt = "" if error.retry_attempt is None else f", attempt {error.retry_attempt}"
             why = (*why, f"system/api_error names its request id{attempt}")
+        if call.request_id and call.request_id in self._synthetic:
+            why = (*why, "a synthetic line names its request id")
         for later in sorted(self._calls, key=lambda other: other.started):
             if reason := repeats(call, later, self._evidence.facts):
                 return Kind("retried", (*why, f"repeated by call {later.sequence}: {reason}"))

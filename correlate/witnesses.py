@@ -5,12 +5,15 @@ Both count every call of a session, side calls included, so they see what a tran
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from correlate.findings import Finding, Witness
 from correlate.prices import base_model
 from correlate.records import CostState, number, whole
 from correlate.usage import Tokens
+
+_MOST_TRIES = 10  # their subsets are tried one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +72,66 @@ def hold_against(
     uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
     off_wire = sum((finding.transcript_tokens for finding in uncaptured), Tokens())
     residual = account.total - ages(wire + off_wire)
-    cut = ages(sum((f.wire_tokens for f in calls if f.call and not f.call.complete), Tokens()))
-    agrees, explained, evidence = _explain(residual, cut, bases, earlier_unseen)
+    tries = [(f.call.sequence, ages(f.wire_tokens)) for f in _tries(calls) if f.call]
+    agrees, explained, evidence = _explain(residual, tries, bases, earlier_unseen)
     if off_wire:
         evidence = (*evidence, f"{len(uncaptured)} turns that were not captured are added")
     return Witness(account.name, account.tokens, account.usd, residual, agrees, explained, evidence)
 
 
+def _tries(calls: Sequence[Finding]) -> list[Finding]:
+    """Calls whose answer was cut off, and those made over again without streaming.
+
+    Which of them the client counts differs from release to release.
+    """
+    found = []
+    for finding in calls:
+        call = finding.call
+        if call is None or call.kind != "messages" or not finding.wire_tokens:
+            continue
+        again = call.stream is False or any(
+            other.call
+            and other.call.stream is False
+            and other.call.started > call.started
+            and other.call.messages == call.messages
+            and other.agent_id == finding.agent_id
+            for other in calls
+        )
+        if again or not call.complete:
+            found.append(finding)
+    return found[-_MOST_TRIES:]
+
+
 def _explain(
-    residual: Tokens, cut: Tokens, bases: Iterable[Tokens], earlier_unseen: bool
+    residual: Tokens,
+    tries: Sequence[tuple[int, Tokens]],
+    bases: Iterable[Tokens],
+    earlier_unseen: bool,
 ) -> tuple[bool, bool, tuple[str, ...]]:
+    """Only an equality to the token explains a difference."""
     if not residual:
         return True, True, ("equals the wire, token for token",)
-    if cut and residual + cut == Tokens():
-        return True, True, ("equals the wire less the answers that were cut off",)
-    for base in bases:
-        if base and residual - base in (Tokens(), Tokens() - cut):
-            return True, True, ("equals the wire and what the session was forked with",)
+    for base in (Tokens(), *bases):
+        forked = " and what the session was forked with" if base else ""
+        if (left_out := _left_out(base - residual, tries)) is None:
+            continue
+        if not left_out:
+            return True, True, (f"equals the wire{forked}",)
+        named = ", ".join(map(str, left_out))
+        said = f"equals the wire{forked} less call {named}: cut off, or made over again"
+        return True, True, (said,)
     if earlier_unseen and _none_negative(residual):
         return False, True, ("more than the wire: it counts calls from before the capture",)
     return False, False, (f"differs from the wire by {_told(residual)}, and nothing tells why",)
+
+
+def _left_out(missing: Tokens, tries: Sequence[tuple[int, Tokens]]) -> tuple[int, ...] | None:
+    """The tries that add up to what is missing; None if none do."""
+    for size in range(len(tries) + 1):
+        for chosen in combinations(tries, size):
+            if sum((tokens for _, tokens in chosen), Tokens()) == missing:
+                return tuple(sequence for sequence, _ in chosen)
+    return None
 
 
 def _none_negative(tokens: Tokens) -> bool:

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 import orjson
 
-from addon.format import parse_json
+from addon.format import UNKNOWN, parse_json
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.reconcile_tables import print_all_row, print_grand_total, print_header, print_session
-from ccwire.session_argument import captured_session
+from ccwire.session_argument import CapturedSession, captured_session
 from ccwire.tables import console, progress_bar
 from correlate.account import Accountant, narrowed
 from correlate.captures import read_manifest, session_folders
@@ -60,29 +60,40 @@ def command(
         raise UserError("--agent and --result are about one session; leave out --all.")
     result = _result(result_file) if result_file else None
     if every:
-        folders = session_folders(captures)
-        if not folders:
+        sessions = [CapturedSession(folder.name, folder) for folder in session_folders(captures)]
+        if not sessions:
             raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
     else:
-        folders = [captured_session(session or "", captures, claude_dir)]
-    accounts = _accounts(folders, captures, claude_dir, result)
+        sessions = [captured_session(session or "", captures, claude_dir)]
+    accounts = _accounts(sessions, captures, claude_dir, result)
     narrow = (narrowed(found, since_compact=since_compact, agent=agent) for found in accounts)
     unexplained = (_print_all if every else _print_one)(narrow, as_json, verbose)
     ctx.exit(1 if unexplained else 0)
 
 
 def _accounts(
-    folders: list[Path], captures: Path, claude_dir: Path, result: Account | None
+    sessions: list[CapturedSession], captures: Path, claude_dir: Path, result: Account | None
 ) -> Iterator[Reconciliation]:
     places = Places(claude_dir)
     accountant = Accountant(captures, places)
-    size = sum(
-        places.session(folder.name, read_manifest(folder).transcript_paths).size
-        for folder in folders
-    )
-    with progress_bar("transcripts", size) as advance:
-        for folder in folders:
-            yield accountant.account(folder, result=result, progress=advance)
+    with progress_bar(
+        "transcripts", sum(_size(session, places) for session in sessions)
+    ) as advance:
+        for session in sessions:
+            found = accountant.account(
+                session.capture, session.session_id, result=result, progress=advance
+            )
+            if not found.calls and session.capture.name == UNKNOWN:
+                raise UserError(
+                    f"no captured call answers to session {session.session_id}'s transcript; "
+                    "start the client with `ccwire run` to capture it."
+                )
+            yield found
+
+
+def _size(session: CapturedSession, places: Places) -> int:
+    known = read_manifest(session.capture).transcript_paths
+    return places.session(session.session_id, known).size
 
 
 def _print_one(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool) -> int:
