@@ -53,7 +53,7 @@ def observe(
 def sources(paths: Iterable[Path]) -> Iterator[Path]:
     """The files that will be read: exchanges, transcripts, hook payloads. Sorted, links left."""
     for root in paths:
-        if root.is_file():
+        if not root.is_dir():
             yield root
             continue
         for folder, folders, names in os.walk(root):
@@ -84,6 +84,10 @@ class Observer:
             self._lines(path)
         else:
             self._note(path)
+
+    def value(self, bucket: str, value: Any) -> None:
+        """A value that stands in no file of its own."""
+        self._of(self._default).see(bucket, value)
 
     def layout(self, root: Path) -> None:
         """Where the client puts its files, if this is the folder in which it does."""
