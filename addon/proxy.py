@@ -47,7 +47,7 @@ class Proxy:
             "capture_hosts": ",".join(hosts),
             "capture_sessions": sessions,
             "capture_claude_dir": claude_dir,
-            "confdir": confdir,
+            "confdir": self.confdir,
         }
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -91,6 +91,7 @@ class Proxy:
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
                 stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},  # its log tells when it is ready
                 start_new_session=True,  # Ctrl-C is for the client; the proxy ends after it
             )
         finally:
@@ -119,7 +120,7 @@ class Proxy:
         while time.monotonic() < deadline:
             said = self.log.read_bytes()
             found = _LISTENING.search(said)
-            if found and _CAPTURING in said:
+            if found and _CAPTURING in said and self.ca_cert.exists():
                 self.port = int(found[1])
                 return
             if self._process.poll() is not None or (b"rror" in said and b"address" in said):

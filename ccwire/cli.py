@@ -7,7 +7,11 @@ import click
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
     "demo": "See it work: a loopback capture, no account needed.",
+    "hooks": "Let the client tell which process is which session.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
+    "run": "Run the client and capture what it sends.",
+    "sessions": "List captured and running sessions.",
+    "doctor": "Check that everything is in place for a capture.",
 }
 
 

@@ -26,7 +26,9 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
         return
     to = console()
     if not rows:
-        to.print(f"No session is captured in {captures} or running; `ccwire run claude` starts one.")
+        to.print(
+            f"No session is captured in {captures} or running; `ccwire run claude` starts one."
+        )
         return
     columns = [
         Column("session"),

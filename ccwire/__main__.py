@@ -1,0 +1,6 @@
+"""`python -m ccwire`."""
+
+from ccwire.cli import main
+
+if __name__ == "__main__":
+    main()

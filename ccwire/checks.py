@@ -1,0 +1,161 @@
+"""What must be in place for a capture: each check says yes, or what to do."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from addon.format import TRAFFIC_LOG
+from addon.launch import excludes, version_in
+from addon.sessions_file import SessionsFileError, read_document
+from ccwire.commands.run import HOSTS
+
+_DISK_NEEDED = 500 * 1024 * 1024
+_EARLIEST = 1_750_000_000  # before this project: a clock that says so is wrong
+# Settings that send the client elsewhere than to the API that is captured.
+_ELSEWHERE = ("ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of `ccwire doctor`; `todo` is None where all is well."""
+
+    name: str
+    found: str
+    todo: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.todo is None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+def python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    todo = None if sys.version_info >= (3, 12) else "install Python 3.12 or later"
+    return Check("Python", found, todo)
+
+
+def mitmproxy() -> Check:
+    found = version("mitmproxy")
+    old = tuple(map(int, found.split(".")[:2])) < (12, 0)
+    return Check("mitmproxy", found, "run `uv sync`: 12 or later is needed" if old else None)
+
+
+def certificate(confdir: Path) -> Check:
+    path = confdir / "mitmproxy-ca-cert.pem"
+    if not path.exists():
+        return Check("certificate", "not made yet; the proxy makes it when it first starts")
+    if not os.access(path, os.R_OK):
+        return Check("certificate", str(path), f"make {path} readable for you")
+    return Check("certificate", str(path))
+
+
+def port(number: int) -> Check:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", number))
+        except OSError:
+            todo = "give `mitmdump -p` another one; `ccwire run` picks its own"
+            return Check("port", f"{number} is taken", todo)
+    return Check("port", f"{number} is free")
+
+
+def sessions_map(path: Path) -> Check:
+    if not path.exists():
+        return Check("sessions map", f"{path}: none yet; the hooks make it")
+    try:
+        count = len(read_document(str(path))["sessions"])
+    except (SessionsFileError, OSError) as error:
+        return Check("sessions map", str(path), f"move it away, it cannot be read: {error}")
+    return Check("sessions map", f"{path}: {count} sessions")
+
+
+def client(known: list[str]) -> Check:
+    """`known`: the versions that a baseline was shipped for."""
+    program = shutil.which("claude")
+    if program is None:
+        todo = "install Claude Code, or say where it is: `ccwire run PATH`"
+        return Check("client", "no `claude` on PATH", todo)
+    try:
+        said = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    found = version_in(said)
+    if found is None:
+        return Check("client", program, f"`{program} --version` does not answer as the client does")
+    name = ".".join(map(str, found))
+    if name in known:
+        return Check("client", f"{program} {name}, known")
+    newest = max(known, key=_numbers, default=None)
+    is_new = newest is None or found > _numbers(newest)
+    note = "newer than any we know" if is_new else "between versions we know"
+    return Check("client", f"{program} {name}, {note}: `ccwire schema check` shows what changed")
+
+
+def environment(variables: Mapping[str, str]) -> Iterator[Check]:
+    """Variables that would interfere with a capture."""
+    clean = True
+    proxy = variables.get("HTTPS_PROXY") or variables.get("https_proxy")
+    if proxy:
+        clean = False
+        yield Check("environment", "HTTPS_PROXY is set", "`ccwire run` replaces it for the client")
+    excluded = variables.get("NO_PROXY") or variables.get("no_proxy") or ""
+    if any(excludes(item, HOSTS) for item in excluded.split(",") if item.strip()):
+        clean = False
+        yield Check("environment", "NO_PROXY names the API", "take it out, or use `ccwire run`")
+    for name in _ELSEWHERE:
+        if variables.get(name):
+            clean = False
+            yield Check("environment", f"{name} is set", "unset it: calls go past the capture")
+    if variables.get("NODE_TLS_REJECT_UNAUTHORIZED") == "0":
+        clean = False
+        yield Check("environment", "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it: it is not needed")
+    if clean:
+        yield Check("environment", "no variable interferes")
+
+
+def capture_folder(captures: Path) -> Check:
+    existing = captures
+    while not existing.exists():
+        existing = existing.parent
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        todo = f"make it writable ({error.strerror}), or give --captures DIR"
+        return Check("captures", str(captures), todo)
+    free = shutil.disk_usage(existing).free
+    size = sum(p.stat().st_size for p in captures.rglob("*") if p.is_file())
+    found = f"{captures}: {size / 1e6:,.1f} MB captured, {free / 1e9:,.1f} GB free"
+    return Check("captures", found, "free some disk space" if free < _DISK_NEEDED else None)
+
+
+def clock(captures: Path) -> Check:
+    now = time.time()
+    log = captures / TRAFFIC_LOG
+    if now < _EARLIEST or (log.exists() and log.stat().st_mtime > now + 60):
+        return Check("clock", time.ctime(now), "set the clock: captures are from later than now")
+    return Check("clock", time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now)))
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split(".") if part.isdigit())

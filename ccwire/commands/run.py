@@ -1,0 +1,172 @@
+"""`ccwire run`: one command around the client, so that its calls are captured."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from addon.format import parse_json
+from addon.launch import (
+    client_in,
+    merged_settings,
+    proxied_environment,
+    takes_settings,
+    user_settings,
+    version_in,
+)
+from addon.proxy import Proxy, ProxyError
+from addon.sessions import default_sessions_path
+from addon.settings import installed_scopes
+from addon.settings_text import events_for, hook_command, hook_settings
+from ccwire.client_run import run_behind
+from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.run_summary import print_run_summary
+from ccwire.tables import error_console
+
+HOSTS = ("api.anthropic.com", "statsig.anthropic.com")
+_VERSION_SECONDS = 20
+
+
+@click.command(
+    "run",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@captures_option
+@claude_dir_option
+@click.option(
+    "--upstream",
+    metavar="URL",
+    help="Send captured calls to this base URL instead, and refuse every other host.",
+)
+@click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
+@click.option("--quiet", is_flag=True, help="No summary afterwards.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    captures: Path,
+    claude_dir: Path,
+    upstream: str | None,
+    open_report: bool,
+    quiet: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run COMMAND (`claude …`, or anything that starts it) and capture what it sends.
+
+    The exit code is the command's own.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        raise UserError(f"there is no command {command[0]!r}; is it installed and on your PATH?")
+    _check_upstream(upstream)
+    captures = captures.absolute()
+    started = time.time()
+    with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
+        scratch = Path(folder)
+        proxy = Proxy(
+            captures,
+            log=scratch / "proxy.log",
+            upstream=upstream,
+            sessions=default_sessions_path(),
+            claude_dir=claude_dir,
+        )
+        arguments = _with_hooks([program, *command[1:]], claude_dir, scratch)
+        try:
+            with proxy:
+                ca = _ca_file(proxy.ca_cert, os.environ.get("NODE_EXTRA_CA_CERTS"), scratch)
+                environment = proxied_environment(os.environ, proxy.port, str(ca), HOSTS)
+                code = run_behind(proxy, arguments, environment)
+        except ProxyError as error:
+            raise UserError(f"the proxy did not start: {error}") from error
+        except OSError as error:
+            raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
+    if not quiet:
+        print_run_summary(error_console(), captures, claude_dir, started)
+    if open_report:
+        _open_report(captures, claude_dir)
+    ctx.exit(code)
+
+
+def _check_upstream(upstream: str | None) -> None:
+    if upstream is None:
+        return
+    parts = urllib.parse.urlsplit(upstream)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UserError(f"--upstream {upstream!r} is not a base URL such as http://127.0.0.1:8000.")
+
+
+def _with_hooks(command: list[str], claude_dir: Path, scratch: Path) -> list[str]:
+    """Adds our hooks for this run, where the client takes them and has none of ours yet."""
+    words = client_in(command)
+    if words is None or installed_scopes(claude_dir, Path.cwd()):
+        return command
+    start, arguments = command[:words], command[words:]
+    version = _version(start)
+    if version is None or not takes_settings(version, arguments):
+        return command
+    given = user_settings(arguments)
+    hooks = hook_settings(hook_command(), events_for(version))["hooks"]
+    merged = merged_settings(_settings(given.value), hooks)
+    overlay = scratch / "settings.json"
+    overlay.write_bytes(orjson.dumps(merged))
+    overlay.chmod(0o600)
+    return [*start, "--settings", str(overlay), *given.arguments]
+
+
+def _version(start: Sequence[str]) -> tuple[int, int, int] | None:
+    try:
+        said = subprocess.run(
+            [*start, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return version_in(said.stdout)
+
+
+def _settings(given: str | None) -> Mapping[str, Any]:
+    """The user's `--settings`: a file, or the JSON itself."""
+    if given is None:
+        return {}
+    try:
+        text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text()
+        value = parse_json(text)
+    except OSError as error:
+        raise UserError(f"--settings {given}: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"--settings {given[:60]}: not valid JSON ({error}).") from error
+    if not isinstance(value, dict):
+        raise UserError(f"--settings {given[:60]}: not a JSON object.")
+    return value
+
+
+def _ca_file(own: Path, users: str | None, scratch: Path) -> Path:
+    """Our certificate; where the user has extra ones already, a bundle of both."""
+    if not users:
+        return own
+    try:
+        theirs = Path(users).read_bytes()
+    except OSError:
+        return own  # the client ignores a file that it cannot read, too
+    bundle = scratch / "ca-bundle.pem"
+    bundle.write_bytes(theirs.rstrip() + b"\n" + own.read_bytes())
+    return bundle
+
+
+def _open_report(captures: Path, claude_dir: Path) -> None:
+    command = [sys.executable, "-m", "ccwire", "report", "latest", "--open"]
+    command += ["--captures", str(captures), "--claude-dir", str(claude_dir)]
+    subprocess.run(command, check=False)

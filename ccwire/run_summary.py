@@ -1,0 +1,59 @@
+"""What a run came to: its sessions, their calls, tokens and cost, and what did not reconcile."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from ccwire.tables import Column, print_table
+from correlate.account import Accountant
+from correlate.captures import read_manifest, session_folders
+from correlate.places import Places
+from correlate.totals import totals_of
+
+
+def sessions_since(captures: Path, moment: float) -> list[Path]:
+    """The folders of sessions that had an exchange since then."""
+    folders = session_folders(captures)
+    return [folder for folder in folders if (read_manifest(folder).last_seen or 0) >= moment]
+
+
+def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
+    folders = sessions_since(captures, moment)
+    if not folders:
+        to.print("ccwire: no exchange was captured: did the command start the client?")
+        return
+    accountant = Accountant(captures, Places(claude_dir))
+    rows = []
+    for folder in folders:
+        session = accountant.account(folder)
+        totals = totals_of(session)
+        tokens = totals.wire.total
+        unpriced = " + unpriced" if totals.wire.unpriced else ""
+        usd = totals.wire.usd
+        rows.append(
+            [
+                session.session_id[:8],
+                f"{len(session.calls)}",
+                f"{tokens.context:,}",
+                f"{tokens.output:,}",
+                (f"${usd:.4f}" if usd is not None else "-") + unpriced,
+                _verdict(session.unexplained, len(session.findings)),
+            ]
+        )
+    columns = [
+        Column("session"),
+        Column("calls", right=True),
+        Column("tokens in", right=True),
+        Column("out", right=True),
+        Column("cost", right=True),
+        Column("accounted for"),
+    ]
+    print_table(to, columns, rows)
+    to.print(f"captures: {captures}", soft_wrap=True)
+    to.print(f"next: ccwire reconcile {folders[-1].name[:8]}", soft_wrap=True)
+
+
+def _verdict(unexplained: int, findings: int) -> str:
+    if unexplained:
+        return f"{unexplained} of {findings} unexplained"
+    return f"all {findings}"

@@ -1,0 +1,160 @@
+"""The real client of one version behind the real proxy, and what must hold after any run of it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from addon.format import Exchange
+from addon.proxy import Proxy
+from addon.settings_text import events_for, hook_command, hook_settings
+from correlate.account import Accountant
+from correlate.captures import read_exchanges, session_folders
+from correlate.findings import Reconciliation
+from correlate.places import Places
+from lab.api import StandIn
+from lab.ledger import Served
+from lab.npm import Client, NpmUnreachable, fetch
+from lab.real import RealRun, lab_home, run_once
+from lab.scenario import Scenario
+from lab.scenarios import named
+from lab.screen import Screen
+from tests.rig import until
+
+VERSIONS = ("1.0.100", "2.0.73", "2.1.39", "2.1.168", "2.1.325")
+NEWEST = VERSIONS[-1]
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def client_or_skip(version: str) -> Client:
+    try:
+        return fetch(version)
+    except NpmUnreachable as error:
+        pytest.skip(f"NOT RUN: npm cannot be reached, so client {version} was not tried: {error}")
+
+
+@dataclass
+class RealRig:
+    """A home, a project, a stand-in and a proxy for one version of the client."""
+
+    client: Client
+    api: StandIn
+    proxy: Proxy
+    home: Path
+    cwd: Path
+    hooks: dict[str, Any] | None
+
+    @property
+    def claude_dir(self) -> Path:
+        return self.home / ".claude"
+
+    def run(self, scenario: Scenario, *arguments: str, cwd: Path | None = None) -> "Outcome":
+        """One `claude -p`; gives what the stand-in served it and the session it says it had."""
+        self.api.scenario = scenario
+        before = len(self.api.ledger.messages())
+        run = run_once(
+            self.client,
+            scenario.prompt,
+            home=self.home,
+            cwd=cwd or self.cwd,
+            proxy_port=self.proxy.port,
+            ca_cert=self.proxy.ca_cert,
+            settings=self.hooks,
+            tools=scenario.tools,
+            extra_args=arguments,
+        )
+        self.api.ledger.wait()
+        served = self.api.ledger.messages()[before:]
+        return Outcome(run, served)
+
+    def screen(self) -> Screen:
+        return Screen(
+            self.client,
+            home=self.home,
+            cwd=self.cwd,
+            proxy_port=self.proxy.port,
+            ca_cert=self.proxy.ca_cert,
+            settings=self.hooks,
+        )
+
+    def captured(self) -> list[tuple[str, Exchange]]:
+        """Every exchange with the folder that it is in, `unknown` too."""
+        folders = [*session_folders(self.proxy.captures), self.proxy.captures / "unknown"]
+        return [(folder.name, e) for folder in folders for e in read_exchanges(folder)]
+
+    def wait_for(self, served: Sequence[Served]) -> None:
+        wanted = {call.request_id for call in served}
+        until(lambda: wanted <= {e.request_id for _, e in self.captured()}, 20)
+        until(lambda: not list(self.proxy.captures.rglob("*.part")), 20)
+
+    def account(self, session_id: str) -> Reconciliation:
+        accountant = Accountant(self.proxy.captures, Places(self.claude_dir))
+        return accountant.account(self.proxy.captures / session_id)
+
+    def check(self, session_id: str, served: Sequence[Served]) -> Reconciliation:
+        """Every call captured once, in its session, with the ledger's usage, and explained."""
+        self.wait_for(served)
+        captured = self.captured()
+        for call in served:
+            found = [(name, e) for name, e in captured if e.request_id == call.request_id]
+            assert [name for name, _ in found] == [session_id], call
+            (exchange,) = [exchange for _, exchange in found]
+            assert exchange.status == call.status
+            if exchange.complete and call.usage:
+                assert exchange.usage == call.usage
+            assert exchange.usage_at_start == (call.start_usage if exchange.stream else None)
+        account = self.account(session_id)
+        unexplained = [f for f in account.findings if not f.explained]
+        assert (unexplained, account.unexplained) == ([], 0)
+        return account
+
+    def nothing_is_unknown(self) -> None:
+        unknown = [e for name, e in self.captured() if name == "unknown"]
+        assert [(e.kind, e.path, e.pid) for e in unknown] == []
+
+
+@dataclass(frozen=True)
+class Outcome:
+    run: RealRun
+    served: list[Served]
+
+    @property
+    def session_id(self) -> str:
+        assert self.run.returncode == 0, (self.run.stdout, self.run.stderr)
+        assert self.run.session_id is not None, self.run.stdout
+        return self.run.session_id
+
+
+@contextmanager
+def real_rig(version: str, folder: Path) -> Iterator[RealRig]:
+    client = client_or_skip(version)
+    cwd = folder / "project"
+    cwd.mkdir(parents=True)
+    home = lab_home(folder / "home", cwd)
+    sessions = folder / "sessions.json"
+    hooks = None
+    if events := events_for(numbers(version)):
+        hooks = hook_settings(hook_command(sessions), events)
+    with StandIn(named("plain")) as api:
+        proxy = Proxy(
+            folder / "captures",
+            log=folder / "proxy.log",
+            upstream=api.url,
+            sessions=sessions,
+            claude_dir=home / ".claude",
+            confdir=folder / "mitmproxy",
+        )
+        with proxy:
+            yield RealRig(client, api, proxy, home, cwd, hooks)
+
+
+def sessions_in_map(folder: Path) -> list[dict[str, Any]]:
+    value: list[dict[str, Any]] = orjson.loads((folder / "sessions.json").read_bytes())["sessions"]
+    return value
