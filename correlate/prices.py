@@ -3,7 +3,6 @@
 An unknown model has no price, never a price of 0. List prices only: no discounts, no batches.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -66,12 +65,37 @@ class Cost:
         )
 
 
-def cost(model: str | None, usage: RawUsage | None, at: float | None) -> Cost | None:
-    """What a call cost; None where its model, or the way it was served, has no known price."""
-    tokens = Tokens.of(usage)
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One call's price: exact, and in doubles as the client computes it.
+
+    Only doubles added up call by call, in the client's order, equal what it prints to the last
+    digit.
+    """
+
+    cost: Cost
+    client_usd: float
+
+
+def price(
+    model: str | None, usage: RawUsage | None, tokens: Tokens, at: float | None
+) -> Price | None:
+    """What a call cost; None where its model, or the way it was served, has no known price.
+
+    `tokens` are those of `usage`, counted already.
+    """
     rates = _rates_for(model, usage, tokens, at)
     if rates is None:
         return None
+    return Price(_exact(tokens, rates), _client_cost(tokens, rates))
+
+
+def base_model(model: str) -> str:
+    """The model's own name: the client marks a long context window as `[1m]` behind it."""
+    return model.partition("[")[0]
+
+
+def _exact(tokens: Tokens, rates: Rates) -> Cost:
     share = rates.factor / _MILLION
     return Cost(
         input=tokens.input * rates.input * share,
@@ -81,25 +105,6 @@ def cost(model: str | None, usage: RawUsage | None, at: float | None) -> Cost | 
         cache_write_1h=tokens.cache_write_1h * rates.cache_write_1h * share,
         web_searches=tokens.web_searches * rates.web_search,
     )
-
-
-def client_total(calls: Iterable[tuple[str | None, RawUsage | None, float | None]]) -> float:
-    """The sum in doubles, call by call in the order given, as the client keeps its own.
-
-    Only so does it equal what the client prints to the last digit. Unpriced calls are left out.
-    """
-    total = 0.0
-    for model, usage, at in calls:
-        tokens = Tokens.of(usage)
-        rates = _rates_for(model, usage, tokens, at)
-        if rates is not None:
-            total += _client_cost(tokens, rates)
-    return total
-
-
-def base_model(model: str) -> str:
-    """The model's own name: the client marks a long context window as `[1m]` behind it."""
-    return model.partition("[")[0]
 
 
 def _client_cost(tokens: Tokens, rates: Rates) -> float:

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from correlate.findings import Finding, Reconciliation, label
-from correlate.prices import Cost, base_model, client_total, cost
+from correlate.prices import Cost, Price, base_model, price
 from correlate.usage import RawUsage, Tokens
-
-_Billed = tuple[str | None, RawUsage | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,63 +79,79 @@ class GrandTotal:
 
 
 def totals_of(session: Reconciliation) -> Totals:
-    own = [finding for finding in session.findings if finding.verdict != "inherited"]
+    bills = [
+        _Bills(
+            finding, _bill(finding, finding.wire_usage), _bill(finding, finding.transcript_usage)
+        )
+        for finding in session.findings
+        if finding.verdict != "inherited"
+    ]
     witness = session.witness("cost-state")
     return Totals(
-        wire=_side(_wire(finding) for finding in _as_they_ended(session.calls)),
-        transcript=_side(_transcript(finding) for finding in own if finding.turn),
+        wire=_side(bills.wire for bills in _as_they_ended(bills)),
+        transcript=_side(bills.transcript for bills in bills),
         cost_state=Side(tokens=witness.tokens, usd=witness.usd) if witness else None,
-        gaps=_gaps(own),
+        gaps=_gaps(bills),
     )
 
 
-def _wire(finding: Finding) -> _Billed:
-    return finding.model, finding.wire_usage, finding.at
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    model: str
+    tokens: Tokens
+    price: Price | None
 
 
-def _transcript(finding: Finding) -> _Billed:
-    return finding.model, finding.transcript_usage, finding.at
+@dataclass(frozen=True, slots=True)
+class _Bills:
+    finding: Finding
+    wire: _Bill
+    transcript: _Bill
 
 
-def _as_they_ended(findings: Iterable[Finding]) -> list[Finding]:
+def _bill(finding: Finding, usage: RawUsage | None) -> _Bill:
+    tokens = Tokens.of(usage)
+    model = finding.model
+    paid = price(model, usage, tokens, finding.at) if tokens else _NOTHING
+    return _Bill(base_model(model or "unknown"), tokens, paid)
+
+
+_NOTHING = Price(Cost(), 0.0)
+
+
+def _as_they_ended(bills: list[_Bills]) -> list[_Bills]:
     """The order in which the client adds them."""
-    return sorted(findings, key=lambda f: (f.call.ended or f.call.started) if f.call else 0.0)
+    called = [(b.finding.call.ended or b.finding.call.started, b) for b in bills if b.finding.call]
+    return [bill for _, bill in sorted(called, key=lambda timed: timed[0])]
 
 
-def _side(billed: Iterable[_Billed]) -> Side:
+def _side(bills: Iterable[_Bill]) -> Side:
     tokens: dict[str, Tokens] = {}
     costs: dict[str, Cost] = {}
     unpriced: dict[str, None] = {}
-    priced: list[_Billed] = []
-    for model, usage, at in billed:
-        used = Tokens.of(usage)
-        if not used:
+    usd = 0.0
+    for bill in bills:
+        if not bill.tokens:
             continue
-        name = base_model(model or "unknown")
-        tokens[name] = tokens.get(name, Tokens()) + used
-        paid = cost(model, usage, at)
-        if paid is None:
-            unpriced[name] = None
+        tokens[bill.model] = tokens.get(bill.model, Tokens()) + bill.tokens
+        if bill.price is None:
+            unpriced[bill.model] = None
         else:
-            costs[name] = costs.get(name, Cost()) + paid
-            priced.append((model, usage, at))
-    usd = client_total(priced) if priced or not unpriced else None
-    return Side(tokens, costs, tuple(unpriced), usd)
+            costs[bill.model] = costs.get(bill.model, Cost()) + bill.price.cost
+            usd += bill.price.client_usd
+    return Side(tokens, costs, tuple(unpriced), usd if costs or not unpriced else None)
 
 
-def _gaps(findings: Iterable[Finding]) -> tuple[Gap, ...]:
+def _gaps(bills: Iterable[_Bills]) -> tuple[Gap, ...]:
     gaps: dict[str, Gap] = {}
-    for finding in findings:
-        name = label(finding)
+    for both in bills:
+        name = label(both.finding)
         before = gaps.get(name, Gap(name, 0, Tokens(), Decimal(0)))
-        wire = cost(*_wire(finding))
-        transcript = cost(*_transcript(finding))
+        wire, transcript = both.wire.price, both.transcript.price
         usd = None
         if before.usd is not None and wire is not None and transcript is not None:
-            usd = before.usd + wire.total - transcript.total
-        elif not finding.wire_tokens and not finding.transcript_tokens:
-            usd = before.usd
-        missing = finding.wire_tokens - finding.transcript_tokens
+            usd = before.usd + wire.cost.total - transcript.cost.total
+        missing = both.wire.tokens - both.transcript.tokens
         gaps[name] = Gap(name, before.findings + 1, before.missing + missing, usd)
     return tuple(gaps.values())
 

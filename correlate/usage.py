@@ -29,22 +29,15 @@ class Tokens:
         """What was billed: with `iterations`, all of them, as the top level leaves some out."""
         if not usage:
             return cls()
+        searches = _count(_nested(usage, "server_tool_use").get("web_search_requests"))
         iterations = usage.get("iterations")
-        told = (
-            [i for i in iterations if isinstance(i, Mapping)]
-            if isinstance(iterations, list)
-            else []
-        )
-        parts = told if any("output_tokens" in part for part in told) else [usage]
-        total = cls()
-        for part in parts:
-            total += cls._of_one(part)
-        return total + cls(
-            web_searches=_count(_nested(usage, "server_tool_use").get("web_search_requests"))
-        )
+        told = [part for part in iterations if _is_told(part)] if iterations else []
+        if not told:
+            return cls._of_one(usage, searches)
+        return sum((cls._of_one(part) for part in told), cls(web_searches=searches))
 
     @classmethod
-    def _of_one(cls, usage: RawUsage) -> Self:
+    def _of_one(cls, usage: RawUsage, searches: int = 0) -> Self:
         written = _count(usage.get("cache_creation_input_tokens"))
         by_age = _nested(usage, "cache_creation")
         one_hour = _count(by_age.get("ephemeral_1h_input_tokens"))
@@ -55,6 +48,7 @@ class Tokens:
             cache_read=_count(usage.get("cache_read_input_tokens")),
             cache_write_5m=max(written - one_hour, five_minutes),
             cache_write_1h=one_hour,
+            web_searches=searches,
         )
 
     @property
@@ -63,10 +57,20 @@ class Tokens:
         return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
 
     def __add__(self, other: "Tokens") -> Self:
-        return type(self)(*(getattr(self, n) + getattr(other, n) for n in TOKEN_CLASSES))
+        return type(self)(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write_5m + other.cache_write_5m,
+            self.cache_write_1h + other.cache_write_1h,
+            self.web_searches + other.web_searches,
+        )
+
+    def __neg__(self) -> Self:
+        return type(self)(*(-getattr(self, name) for name in TOKEN_CLASSES))
 
     def __sub__(self, other: "Tokens") -> Self:
-        return type(self)(*(getattr(self, n) - getattr(other, n) for n in TOKEN_CLASSES))
+        return self + -other
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in TOKEN_CLASSES)
@@ -132,9 +136,9 @@ def fingerprint(usage: RawUsage | None) -> tuple[Any, ...] | None:
 def _pairs(left: RawUsage, right: RawUsage, path: str) -> Iterator[tuple[str, Any, Any]]:
     for name in {**left, **right}:
         a, b = left.get(name), right.get(name)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if isinstance(a, dict) and isinstance(b, dict):
             yield from _pairs(a, b, f"{path}{name}.")
-        elif isinstance(a, Mapping) or isinstance(b, Mapping):
+        elif isinstance(a, dict) or isinstance(b, dict):
             continue  # one side does not break this count down
         else:
             yield f"{path}{name}", a, b
@@ -152,7 +156,11 @@ def _contradict(left: Any, right: Any) -> bool:
 
 def _nested(usage: RawUsage, name: str) -> RawUsage:
     value = usage.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_told(iteration: object) -> bool:
+    return isinstance(iteration, dict) and "output_tokens" in iteration
 
 
 def _count(value: object) -> int:
