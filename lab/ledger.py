@@ -162,6 +162,11 @@ class Ledger:
         """Sessions named on the wire, in order of their first call."""
         return list(dict.fromkeys(s.session_id for s in self.calls() if s.session_id))
 
+    def under_way(self) -> int:
+        """How many calls are being answered right now."""
+        with self._changed:
+            return self._under_way
+
     def wait(self, timeout: float = 5.0) -> bool:
         """True once no call is under way; False if that took longer than `timeout` seconds."""
         with self._changed:

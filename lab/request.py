@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Self
 
 from addon.format import kind_of, parse_json
@@ -32,7 +33,7 @@ class Request:
     max_tokens: int | None
     messages: int
     tools: frozenset[str]
-    opening: str  # the text of the first message
+    opening: str  # the text of all before the first answer
     prompt: str  # the text of the last message, unless it brings a tool's result
     after_tool: bool
 
@@ -59,7 +60,7 @@ class Request:
             max_tokens=content.get("max_tokens"),
             messages=len(messages),
             tools=frozenset(str(tool.get("name")) for tool in _list(content.get("tools"))),
-            opening=_text(messages[0]) if messages else "",
+            opening="\n".join(map(_text, takewhile(_not_the_model, messages))),
             prompt="" if after_tool else _text(last),
             after_tool=after_tool,
         )
@@ -89,6 +90,10 @@ def _text(message: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(block.get("text", "")) for block in _list(content))
+
+
+def _not_the_model(message: Mapping[str, Any]) -> bool:
+    return message.get("role") != "assistant"
 
 
 def _brings_result(message: Mapping[str, Any]) -> bool:

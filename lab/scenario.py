@@ -189,7 +189,7 @@ class When:
     """What a request must look like; None is "either way". Texts are looked for, not compared.
 
     says           in the last message, if that is a prompt (a tool's result is none)
-    opens          in the first message: tells a subagent, whose prompt the scenario wrote, apart
+    opens          before the first answer: tells a subagent, whose prompt the scenario wrote, apart
     after_tool     the last message brings a tool's result
     tools          the request offers tools (auxiliary calls offer none)
     """
