@@ -1,0 +1,54 @@
+"""JSON on its way into capture files: what came over the wire is checked, what we made of it is
+always written.
+"""
+
+import json
+import math
+from typing import Any
+
+import orjson
+
+_AROUND = 8  # levels of nesting that a capture file puts around what it embeds
+_DEEPEST = 300
+_TOO_DEEP = "<nested too deeply>"
+
+
+def embeddable(data: bytes) -> Any:
+    """The value of JSON that may stand in a file byte for byte; raises ValueError.
+
+    Stricter than `parse_json`: plain UTF-8, no NaN, and never so deep that the file cannot be read.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:  # it refuses lone surrogates, which JavaScript writes
+        text = data.decode()
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        json.loads("[" * _AROUND + text + "]" * _AROUND)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
+
+
+def dump(value: Any) -> bytes:
+    """Compact JSON of any value that JSON text can give, lone surrogates and huge numbers too."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(_plain(value, 0), separators=(",", ":"), allow_nan=False).encode()
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        return _TOO_DEEP
+    if isinstance(value, dict):
+        return {name: _plain(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
