@@ -12,7 +12,7 @@ from addon.sessions import SessionEntry, read_sessions
 from correlate.captures import read_exchanges, read_manifest, session_folders
 from correlate.live_records import LiveRecord, live_records
 from correlate.places import Places, first_cwd
-from correlate.prices import client_total
+from correlate.prices import price
 from correlate.titles import title_of
 from correlate.usage import Tokens
 
@@ -129,5 +129,7 @@ def _first(*moments: float | None) -> float | None:
 
 
 def _cost(calls: Iterable[Exchange]) -> float | None:
-    billed = [(call.model, call.usage, call.started) for call in calls if call.usage]
-    return client_total(billed) if billed else None
+    """What is priced of it; None where nothing is."""
+    prices = [price(c.model, c.usage, Tokens.of(c.usage), c.started) for c in calls if c.usage]
+    known = [found.client_usd for found in prices if found is not None]
+    return sum(known) if known else None

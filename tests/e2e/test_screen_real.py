@@ -51,7 +51,7 @@ def test_clear_starts_another_folder_over_the_same_process(real: RealRig) -> Non
     real.nothing_is_unknown()
 
 
-def test_an_interrupt_leaves_an_aborted_call(real: RealRig) -> None:
+def test_an_interrupted_call_is_told_as_such(real: RealRig) -> None:
     slow = scenarios.named("slow:deltas=400,delay=0.05")
     real.api.scenario = slow
     with real.screen() as screen:
@@ -64,7 +64,10 @@ def test_an_interrupt_leaves_an_aborted_call(real: RealRig) -> None:
     real.api.ledger.wait()
     (session,) = main_sessions(real)
     account = real.check(session, real.api.ledger.messages(session))
-    assert "wire-only: aborted" in {label(finding) for finding in account.calls}
+    (cut,) = [f for f in account.calls if f.call and not f.call.complete]
+    assert cut.call and (cut.call.ended_by, cut.call.request_class) == ("client_disconnect", "main")
+    # Once text was on the screen the client writes it down with its start usage, else nothing.
+    assert label(cut) in ("match", "wire-only: aborted")
 
 
 def test_compact_is_accounted_for(real: RealRig) -> None:
