@@ -10,6 +10,7 @@ COMMANDS = {
     "hooks": "Let the client tell which process is which session.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
     "run": "Run the client and capture what it sends.",
+    "schema": "See a change of the client's formats the day it ships.",
     "sessions": "List captured and running sessions.",
     "doctor": "Check that everything is in place for a capture.",
 }

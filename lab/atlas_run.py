@@ -46,6 +46,7 @@ TOOLS = ("Bash", "Task", "Agent")
 OUTCOME = "outcome.json"
 PAYLOADS = "hooks.jsonl"
 PRINTED = "printed.jsonl"
+SETTINGS = "settings-of-the-atlas.json"
 FIRST_WITH_PROXY = (0, 2, 100)
 _SECONDS = 45.0
 # Two hooks may run at the same time: each payload goes into a file of its own.
@@ -132,7 +133,7 @@ def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) 
                 break
             api.scenario = scenarios.named(name)
             command = [*client.command, "-p", prompt or api.scenario.prompt]
-            command += _options(known, go_on=bool(ran))
+            command += _options(known, home / SETTINGS, go_on=bool(ran))
             _, stdout, stderr = run_command(command, env, cwd, _SECONDS)
             if not api.ledger.messages():
                 problem = _reason(stdout, stderr)
@@ -140,13 +141,13 @@ def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) 
             ran.append(name)
             _note_printed(home, stdout)
     except TimeoutError:
-        problem = f"did not end within {_SECONDS:.0f} s"
+        problem = f"made no call through the proxy within {_SECONDS:.0f} s"
     api.ledger.wait()
     calls = len(api.ledger.messages())
     return Outcome(client.version, calls, ran, problem if not calls else None)
 
 
-def _options(known: str, *, go_on: bool) -> list[str]:
+def _options(known: str, settings: Path, *, go_on: bool) -> list[str]:
     """What this release's `--help` says it understands."""
     options = ["--continue"] if go_on else []
     if "--output-format" in known:
@@ -167,6 +168,7 @@ def _home(home: Path, cwd: Path) -> Path:
     state["projects"][str(cwd)]["allowedTools"] = list(TOOLS)
     state["primaryApiKey"] = MADE_UP_KEY
     path.write_text(json.dumps(state))
+    (home / SETTINGS).write_text(json.dumps({"hooks": {event: _HOOKS for event in HOOKS}}))
     return home
 
 

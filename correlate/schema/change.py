@@ -25,6 +25,7 @@ class Change:
               informational: nothing to do
     sure      how unlikely it is that the difference is a gap in what was seen, 0 to 1
     count     how often it was seen (where something is gone: how often it had been)
+    always    what is gone had been in every object
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Change:
     severity: str
     sure: float
     count: int
+    always: bool = False
     at: Place | None = None
     versions_before: frozenset[str] = frozenset()
     versions_after: frozenset[str] = frozenset()

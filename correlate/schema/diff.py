@@ -13,6 +13,7 @@ from correlate.schema.change import (
 )
 from correlate.schema.renames import with_renames
 from correlate.schema.snapshot import (
+    ITEM,
     JSON_STRING,
     MAP,
     REFERENCE,
@@ -218,6 +219,7 @@ class _Comparison:
                 severity=BREAKING if breaking else INFORMATIONAL,
                 sure=sure,
                 count=lacking,
+                always=was,
                 at=new[1].absent if was else new[1].at,
                 versions_before=old[1].versions,
                 versions_after=new[1].versions,
@@ -247,6 +249,7 @@ class _Comparison:
             severity=BREAKING if sure >= SURE else INFORMATIONAL,
             sure=sure,
             count=field.count,
+            always=field.count >= old.objects > 0,
             at=new.at,
             versions_before=field.versions,
         )
@@ -254,7 +257,8 @@ class _Comparison:
 
 def _holds(field: Field, step: str) -> bool:
     """Whether a field was ever something that could have had this child."""
-    return "array" in field.types if step == "[]" else field.objects > 0
+    kinds = ("array",) if step == ITEM else ("object", JSON_STRING)
+    return any(kind in field.types for kind in kinds)
 
 
 def _severity_of_types(come: set[str], old: set[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from addon.format import EXCHANGES, MANIFEST, parse_file_name, parse_json
-from correlate.lines import BadLine, parse_line, read_lines
+from correlate.lines import BadLine, parse_line
 from correlate.schema.freeze import snapshot_of
 from correlate.schema.layout import layout_of
 from correlate.schema.shapes import Shapes
@@ -25,12 +25,17 @@ HISTORY = "history.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A snapshot, what it was made from, and what could not be read."""
+    """Snapshots by client version, what they were made from, and what could not be read."""
 
-    snapshot: dict[str, Field]
+    by_version: dict[str | None, dict[str, Field]]
     exchanges: int
     records: int
     unreadable: list[BadLine] = field(default_factory=list)
+
+    @property
+    def snapshot(self) -> dict[str, Field]:
+        """All versions in one."""
+        return merge(self.by_version.values())
 
 
 def observe(
@@ -73,6 +78,7 @@ class Observer:
         self._folder: PurePath | None = None
         self._folder_version: str | None = None
         self._exchange: tuple[int, str | None] = (0, None)
+        self._transcript_version = version  # of the transcript read last
         self._exchanges = 0
         self._records = 0
         self._unreadable: list[BadLine] = []
@@ -101,8 +107,8 @@ class Observer:
                 shapes.see("layout", layout_of(relative))
 
     def observation(self) -> Observation:
-        snapshots = (snapshot_of(shapes, version) for version, shapes in self._shapes.items())
-        return Observation(merge(snapshots), self._exchanges, self._records, self._unreadable)
+        found = {version: snapshot_of(shapes, version) for version, shapes in self._shapes.items()}
+        return Observation(found, self._exchanges, self._records, self._unreadable)
 
     def _capture(self, path: Path) -> None:
         value = self._read(path)
@@ -134,20 +140,22 @@ class Observer:
     def _lines(self, path: Path) -> None:
         version = self._default
         waiting: list[tuple[int, dict[str, Any]]] = []  # until the first line that tells it
-        for line in read_lines(path):
-            record = parse_line(line.data)
-            if isinstance(record, str):
-                if record != "blank":
-                    self._unreadable.append(BadLine(path, line.number, record))
-                continue
-            told = record.get("version")
-            if is_version(told):
-                version = told
-            waiting.append((line.number, record))
-            if version is not None or len(waiting) > 50:
-                self._see_records(path, waiting, version)
-                waiting = []
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                record = parse_line(line)
+                if isinstance(record, str):
+                    if record != "blank":
+                        self._unreadable.append(BadLine(path, number, record))
+                    continue
+                told = record.get("version")
+                if is_version(told):
+                    version = told
+                waiting.append((number, record))
+                if version is not None or len(waiting) > 50:
+                    self._see_records(path, waiting, version)
+                    waiting = []
         self._see_records(path, waiting, version)
+        self._transcript_version = version
 
     def _see_records(
         self, path: Path, records: list[tuple[int, dict[str, Any]]], version: str | None
@@ -161,12 +169,12 @@ class Observer:
             self._records += 1
 
     def _note(self, path: Path) -> None:
-        """A small file of the client's own beside its transcripts."""
+        """A small file of the client's own beside its transcripts; few tell their version."""
         value = self._read(path)
         if value is None:
             return
         told = value.get("version")
-        version = told if is_version(told) else self._default
+        version = told if is_version(told) else self._transcript_version
         self._of(version, Place(str(path))).see(_note_bucket(path), value)
         self._records += 1
 

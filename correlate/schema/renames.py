@@ -7,9 +7,10 @@ from difflib import SequenceMatcher
 from correlate.schema.change import BREAKING, Change
 from correlate.schema.snapshot import Field
 
-# Headers are a crowd of strings that come and go: only a similar name says it is the same one.
 _ALIKE = 0.6
-_NAMES_ONLY = ("wire/header/",)
+# Headers are a crowd of strings that come and go: only a name nearly the same says it is one.
+_CROWDS = ("wire/header/",)
+_NEARLY_THE_SAME = 0.85
 
 
 def with_renames(changes: list[Change], path: str, old: Field, new: Field) -> Iterator[Change]:
@@ -27,8 +28,7 @@ def with_renames(changes: list[Change], path: str, old: Field, new: Field) -> It
     )
     paired: set[str] = set()
     for likeness, a, b in pairs:
-        alone = len(pairs) == 1 and not a.bucket.startswith(_NAMES_ONLY)
-        if (likeness < _ALIKE and not alone) or {a.path, b.path} & paired:
+        if not _is_rename(likeness, a, alone=len(pairs) == 1) or {a.path, b.path} & paired:
             continue
         paired |= {a.path, b.path}
         yield replace(
@@ -42,6 +42,12 @@ def with_renames(changes: list[Change], path: str, old: Field, new: Field) -> It
             versions_before=a.versions_before,
         )
     yield from (change for change in changes if change.path not in paired)
+
+
+def _is_rename(likeness: float, loss: Change, *, alone: bool) -> bool:
+    if loss.bucket.startswith(_CROWDS):
+        return loss.kind == "removed" and likeness >= _NEARLY_THE_SAME
+    return alone or likeness >= _ALIKE
 
 
 def _is_loss(change: Change) -> bool:

@@ -41,6 +41,7 @@ class Shapes:
 
     def __init__(self) -> None:
         self.roots: dict[str, Node] = {}
+        self.by_event: dict[str, Node] = {}  # the same for SSE events, by their type
         self.place: Place | None = None  # of the values that are being seen
         self.fresh = False  # something was seen that had not been seen before
 
@@ -128,13 +129,13 @@ class Node:
             self.see_object(value)
             return
         self._count(TYPES[kind])
-        if kind is list:
+        if kind is list and self.depth <= MAX_DEPTH:
             self.see_list(value)
         elif kind is str and self.bucket in NAME_LISTS:
             self.see_word(value)
 
     def see_object(self, value: dict[str, Any]) -> None:
-        shape = self.shapes.get((*value, *map(type, value.values())))
+        shape = self.shapes.get((*value, *[type(item) for item in value.values()]))
         if shape is None:
             if self._is_map(value):
                 self._see_map(value)
@@ -157,11 +158,15 @@ class Node:
 
     def see_split(self, value: dict[str, Any]) -> None:
         """An object that has a bucket of its own."""
-        assert self.split is not None
-        kind = value.get(self.split.by)
-        known = self.by_kind.get(kind) if type(kind) is str or kind is None else None
+        split = self.split
+        assert split is not None
+        kind = value.get(split.by)
+        try:
+            known = self.by_kind.get(kind)
+        except TypeError:  # a list or an object where a word should be
+            known = None
         if known is None:
-            found = target(self.split, value)
+            found = target(split, value)
             if found is None:
                 self.see_object(value)
                 return
@@ -208,7 +213,7 @@ class Node:
                 shape.deeper.append((key, see))
             if see is None or kind is list or (kind is str and key not in vocabulary.EMBEDDED):
                 shape.flat.append((step, TYPES[kind]))
-        self.shapes[(*value, *map(type, value.values()))] = shape
+        self.shapes[(*value, *[type(item) for item in value.values()])] = shape
         return shape
 
     def _deeper(self, key: str, step: str, kind: type) -> See | None:

@@ -35,7 +35,7 @@ def see_response(shapes: Shapes, response: Mapping[str, Any]) -> None:
     shapes.see(f"wire/header/response/{of}", _headers(response))
     body = _body(response)
     if isinstance(events := body.get("events"), list):
-        see_events(shapes, (event.get("data") for event in events if type(event) is dict))
+        see_events(shapes, [event.get("data") for event in events if type(event) is dict])
     elif body.get("type") == "json":
         status = response.get("status_code")
         failed = isinstance(status, int) and status >= _ERROR
@@ -44,17 +44,18 @@ def see_response(shapes: Shapes, response: Mapping[str, Any]) -> None:
 
 def see_events(shapes: Shapes, events: Iterable[Any]) -> None:
     """The data of SSE events."""
-    roots: dict[Any, Any] = {}
+    roots = shapes.by_event
     for data in events:
-        if type(data) is not dict:
-            shapes.see("wire/sse/?", data)
-            continue
-        kind = data.get("type")
-        root = roots.get(kind) if type(kind) is str else None
-        if root is None:
-            root = shapes.root(sse_target(data))
-            if type(kind) is str:
-                roots[kind] = root
+        try:
+            root = roots[data["type"]]
+        except (KeyError, TypeError):
+            if type(data) is not dict:
+                shapes.see("wire/sse/?", data)
+                continue
+            found = sse_target(data)
+            root = shapes.root(found)
+            if found.tags:
+                roots[data["type"]] = root
         root.see_object(data)
 
 

@@ -1,0 +1,237 @@
+"""`ccwire schema`: what the client's formats look like, what changed, and whether they drifted."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from ccwire.options import UserError, json_option
+from ccwire.tables import Column, console, count, print_table, progress_bar
+from correlate.schema.baseline import baseline_version, shipped
+from correlate.schema.change import INFORMATIONAL, Change
+from correlate.schema.check import drift
+from correlate.schema.diff import diff
+from correlate.schema.json_schema import json_schemas
+from correlate.schema.markdown import changes_as_markdown
+from correlate.schema.observe import Observation, observe, sources
+from correlate.schema.snapshot import Field, Place, merge, paths, versions
+from correlate.schema.snapshot_file import NotASnapshot, dumps, loads
+from correlate.schema.versions import version_key, version_range
+
+_HALF_SURE = 0.5
+_TOLD_UNREADABLE = 5
+_PATHS = click.Path(exists=True, path_type=Path)
+_NOTHING = "no captures and no transcripts under {}: give a capture folder or the client's folder."
+
+
+@click.group()
+def command() -> None:
+    """See a change of the client's formats the day it ships.
+
+    A snapshot holds structure only: names of fields, types, how often, since which version. No
+    text, path or id of a user ever stands in one.
+    """
+
+
+@command.command("observe")
+@click.argument("paths_given", metavar="PATH...", nargs=-1, required=True, type=_PATHS)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the snapshot (default: standard output).",
+)
+@click.option(
+    "--json-schema",
+    "schema_dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write JSON Schema 2020-12, a file a bucket.",
+)
+@json_option
+def observe_command(
+    paths_given: tuple[Path, ...], output: Path | None, schema_dir: Path | None, as_json: bool
+) -> None:
+    """Walk captures and transcripts and write a snapshot of their structure.
+
+    A PATH is a folder or file of captures, transcripts or hook payloads, or an earlier snapshot,
+    which is merged in.
+    """
+    earlier, rest = _apart(paths_given)
+    observation = _observe(rest) if rest else Observation({}, 0, 0)
+    snapshot = merge([*earlier, observation.snapshot])
+    text = dumps(snapshot)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+    if schema_dir is not None:
+        schema_dir.mkdir(parents=True, exist_ok=True)
+        for name, schema in json_schemas(snapshot).items():
+            (schema_dir / name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+    facts = _summary(observation, snapshot)
+    if output is not None and as_json:
+        click.echo(orjson.dumps(facts))
+    elif output is not None:
+        click.echo(
+            f"{facts['buckets']} buckets, {facts['fields']} fields from {facts['exchanges']} "
+            f"exchanges and {facts['records']} records of {version_range(versions(snapshot))}"
+        )
+    _say_unreadable(observation)
+
+
+@command.command("diff")
+@click.argument("old", metavar="A", type=_PATHS)
+@click.argument("new", metavar="B", type=_PATHS)
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option("--all", "show_all", is_flag=True, help="Also what may be a gap in what was seen.")
+@json_option
+def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: bool) -> None:
+    """Say what changed from A to B: snapshots, or folders to observe.
+
+    Each change says how grave it is for a reader and how sure it is: a field that was rare is
+    not gone because a small capture lacks it.
+    """
+    changes = diff(_snapshot(old), _snapshot(new))
+    shown = [c for c in changes if show_all or not _may_be_a_gap(c)]
+    if as_json:
+        click.echo(orjson.dumps([change.to_json() for change in changes]))
+    elif markdown:
+        click.echo(changes_as_markdown(shown), nl=False)
+    else:
+        _print_changes(shown)
+        if len(shown) < len(changes):
+            click.echo(f"{len(changes) - len(shown)} more may be gaps in what was seen: see --all.")
+
+
+@command.command("check")
+@click.argument("paths_given", metavar="PATH...", nargs=-1, required=True, type=_PATHS)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A snapshot (default: the one shipped for the client's version or the nearest older).",
+)
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@json_option
+@click.pass_context
+def check_command(
+    ctx: click.Context,
+    paths_given: tuple[Path, ...],
+    baseline: Path | None,
+    markdown: bool,
+    as_json: bool,
+) -> None:
+    """Check captures and transcripts against a baseline; exit 1 on drift, for CI."""
+    observation = _observe(paths_given)
+    given = _load(baseline) if baseline is not None else None
+    changes = drift(observation.by_version, lambda v: shipped(v) if given is None else given)
+    if as_json:
+        click.echo(orjson.dumps([change.to_json() for change in changes]))
+    elif markdown:
+        click.echo(changes_as_markdown(changes), nl=False)
+    else:
+        _print_changes(changes)
+        against = baseline.name if baseline is not None else _baselines_of(observation)
+        what = f"{count(observation.exchanges)} exchanges and {count(observation.records)} records"
+        drifted = f"{len(changes)} do not fit" if changes else "no drift"
+        click.echo(f"{what} against {against}: {drifted}.")
+    _say_unreadable(observation)
+    ctx.exit(1 if changes else 0)
+
+
+def _print_changes(changes: Sequence[Change]) -> None:
+    if not changes:
+        return
+    columns = (
+        Column("severity"),
+        Column("change"),
+        Column("where", grows=True),
+        Column("before → after", grows=True),
+        Column("sure", right=True),
+        Column("versions", grows=True),
+        Column("for example", grows=True),
+    )
+    rows = [
+        (
+            change.severity,
+            change.kind,
+            change.where,
+            " → ".join(text for text in (change.before, change.after) if text),
+            f"{change.sure:.0%}",
+            change.from_to,
+            str(change.at or ""),
+        )
+        for change in changes
+    ]
+    print_table(console(), columns, rows)
+
+
+def _may_be_a_gap(change: Change) -> bool:
+    return change.severity == INFORMATIONAL and change.sure < _HALF_SURE
+
+
+def _observe(given: Sequence[Path]) -> Observation:
+    total = sum(path.stat().st_size for path in sources(given))
+    with progress_bar("observing", total) as advance:
+        observation = observe(given, on_file=lambda path: advance(path.stat().st_size))
+    if not observation.exchanges and not observation.records:
+        raise UserError(_NOTHING.format(", ".join(map(str, given))))
+    return observation
+
+
+def _snapshot(path: Path) -> dict[str, Field]:
+    return _observe([path]).snapshot if path.is_dir() else _load(path)
+
+
+def _apart(given: Iterable[Path]) -> tuple[list[dict[str, Field]], list[Path]]:
+    """Earlier snapshots, and what is to be observed."""
+    earlier: list[dict[str, Field]] = []
+    rest: list[Path] = []
+    for path in given:
+        try:
+            earlier.append(loads(path.read_bytes() if path.is_file() else b""))
+        except NotASnapshot:
+            rest.append(path)
+    return earlier, rest
+
+
+def _load(path: Path) -> dict[str, Field]:
+    try:
+        return loads(path.read_bytes())
+    except NotASnapshot as error:
+        raise UserError(
+            f"{path} is no snapshot, {error}: make one with `ccwire schema observe`."
+        ) from error
+
+
+def _summary(observation: Observation, snapshot: dict[str, Field]) -> dict[str, Any]:
+    return {
+        "exchanges": observation.exchanges,
+        "records": observation.records,
+        "buckets": len(snapshot),
+        "fields": sum(1 for root in snapshot.values() for _ in paths(root)),
+        "versions": sorted(versions(snapshot), key=version_key),
+        "unreadable": [
+            {"file": str(bad.path), "line": bad.line or None, "reason": bad.reason}
+            for bad in observation.unreadable
+        ],
+    }
+
+
+def _baselines_of(observation: Observation) -> str:
+    used = {baseline_version(version) for version in observation.by_version}
+    names = sorted((version for version in used if version), key=version_key)
+    return f"the baseline of {', '.join(names)}" if names else "no baseline"
+
+
+def _say_unreadable(observation: Observation) -> None:
+    for bad in observation.unreadable[:_TOLD_UNREADABLE]:
+        click.echo(f"ccwire: skipped {Place(str(bad.path), bad.line)}: {bad.reason}.", err=True)
+    more = len(observation.unreadable) - _TOLD_UNREADABLE
+    if more > 0:
+        click.echo(f"ccwire: skipped {more} more.", err=True)

@@ -1,0 +1,58 @@
+"""The baselines that ship with ccwire: what each release of the client looked like in the lab."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from correlate.schema.snapshot import Field, Seen, Snapshot
+from correlate.schema.snapshot_file import loads
+from correlate.schema.versions import nearest_older, version_key
+from correlate.schema.vocabulary import is_version
+
+FOLDER = Path(__file__).parent.parent / "baselines"
+# What the API is documented to answer, and what clients are known to send outside the lab.
+DOCUMENTED = "documented.json"
+
+
+def shipped_versions() -> list[str]:
+    """The releases there is a baseline for, oldest first."""
+    found = [path.stem for path in FOLDER.glob("*.json") if is_version(path.stem)]
+    return sorted(found, key=version_key)
+
+
+def baseline_version(version: str | None) -> str | None:
+    """The release whose baseline holds for this one: itself, the nearest older, else the oldest.
+
+    Between two baselines nothing has changed, or it would have one of its own.
+    """
+    known = shipped_versions()
+    return nearest_older(version, known) or (known[0] if known else None)
+
+
+@cache
+def shipped(version: str | None) -> Mapping[str, Field]:
+    """The baseline for a client of this version; for an unknown version, the newest."""
+    found = baseline_version(version)
+    base = loads((FOLDER / f"{found}.json").read_bytes()) if found else {}
+    documented = FOLDER / DOCUMENTED
+    return with_known(base, loads(documented.read_bytes())) if documented.is_file() else base
+
+
+def with_known(base: Snapshot, known: Snapshot) -> dict[str, Field]:
+    """The baseline with what else may come: known, and seen zero times."""
+    return dict(base) | {name: _graft(base.get(name), root) for name, root in known.items()}
+
+
+def _graft(base: Field | None, known: Field) -> Field:
+    if base is None:
+        base = Field(versions=known.versions)
+    children = dict(base.children)
+    for step, child in known.children.items():
+        children[step] = _graft(base.children.get(step), child)
+    return replace(
+        base,
+        types={name: Seen(0) for name in known.types} | dict(base.types),
+        values={value: Seen(0) for value in known.values} | dict(base.values),
+        children=children,
+    )

@@ -1,0 +1,42 @@
+"""Whether what was observed fits a baseline. Pure; only what a reader must know is drift.
+
+A capture rarely shows everything a baseline knows, so what is merely missing is no drift, unless
+it had always been there and the object it belongs to was seen often enough without it.
+"""
+
+from collections.abc import Callable, Mapping
+
+from correlate.schema.change import INFORMATIONAL, SURE, Change
+from correlate.schema.diff import diff
+from correlate.schema.snapshot import Field, Snapshot
+
+_GONE = ("removed", "became-optional")
+# Which headers go along depends on how a user is connected and pays; which files, on what is used.
+_ONLY_WHAT_COMES = ("wire/header/",)
+_NOT_CHECKED = ("layout", "wire/header/response/")
+
+
+def drift(
+    by_version: Mapping[str | None, Snapshot], baseline_of: Callable[[str | None], Snapshot]
+) -> list[Change]:
+    """What does not fit, gravest first; each version against the baseline that holds for it."""
+    found = [
+        change
+        for version, snapshot in by_version.items()
+        for change in drift_from(baseline_of(version), snapshot)
+    ]
+    return sorted(found, key=lambda change: change.rank)
+
+
+def drift_from(baseline: Snapshot, observed: Snapshot) -> list[Change]:
+    seen_in_both: dict[str, Field] = {n: baseline[n] for n in observed if n in baseline}
+    return [change for change in diff(seen_in_both, observed) if _is_drift(change)]
+
+
+def _is_drift(change: Change) -> bool:
+    if change.severity == INFORMATIONAL or change.bucket.startswith(_NOT_CHECKED):
+        return False
+    if change.kind in _GONE:
+        known = change.always and change.sure >= SURE
+        return known and not change.bucket.startswith(_ONLY_WHAT_COMES)
+    return True

@@ -1,0 +1,76 @@
+"""Notices, while capturing, what the shipped baseline does not know.
+
+    baseline = Baseline.load("2.1.325")
+    baseline.unknowns_in_request(request)      # a request file's value
+    baseline.unknowns_in_response(response)    # a response file's value
+    baseline.unknowns("wire/sse/ping", data)   # a value of a known bucket
+
+Each gives one line a novelty, and each novelty once. A shape that was met before costs a look-up.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from correlate.schema.baseline import shipped
+from correlate.schema.change import ADDITIVE, Change
+from correlate.schema.check import drift_from
+from correlate.schema.freeze import snapshot_of
+from correlate.schema.shapes import Shapes
+from correlate.schema.sightings import see_record, see_request, see_response
+from correlate.schema.snapshot import Snapshot
+
+
+class Baseline:
+    """What is known of a client's formats, and what has been told of the rest."""
+
+    def __init__(self, known: Snapshot) -> None:
+        self._known = known
+        self._met = Shapes()
+        self._told: set[str] = set()
+
+    @classmethod
+    def load(cls, version: str | None) -> Self:
+        """The baseline shipped for a client version, or the nearest older one."""
+        return cls(shipped(version))
+
+    def unknowns(self, bucket: str, value: Any) -> list[str]:
+        return self._look(lambda shapes: shapes.see(bucket, value))
+
+    def unknowns_in_request(self, request: Mapping[str, Any]) -> list[str]:
+        return self._look(lambda shapes: see_request(shapes, request))
+
+    def unknowns_in_response(self, response: Mapping[str, Any]) -> list[str]:
+        return self._look(lambda shapes: see_response(shapes, response))
+
+    def unknowns_in_record(self, record: dict[str, Any]) -> list[str]:
+        """Of a transcript's line or a hook's payload."""
+        return self._look(lambda shapes: see_record(shapes, record))
+
+    def _look(self, see: Callable[[Shapes], None]) -> list[str]:
+        if not self._known:
+            return []
+        self._met.fresh = False
+        see(self._met)
+        if not self._met.fresh:
+            return []
+        alone = Shapes()
+        see(alone)
+        changes = drift_from(self._known, snapshot_of(alone))
+        lines = [_line(change) for change in changes if _new(change)]
+        new = [line for line in dict.fromkeys(lines) if line not in self._told]
+        self._told.update(new)
+        return new
+
+
+def _new(change: Change) -> bool:
+    return change.severity == ADDITIVE or change.kind in ("type-changed", "renamed")
+
+
+def _line(change: Change) -> str:
+    if change.kind == "type-changed":
+        return f"{change.where} is {change.after}, was {change.before}"
+    if change.kind == "value-added":
+        return f"{change.where} = {change.after}"
+    if change.kind == "renamed":
+        return f"{change.where} is called {change.after}"
+    return change.where
