@@ -30,19 +30,23 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
             f"No session is captured in {captures} or running; `ccwire run claude` starts one."
         )
         return
+    wide = to.width >= 120
     columns = [
         Column("session"),
         Column("state"),
-        Column("version"),
         Column("started"),
         Column("calls", right=True),
-        Column("in", right=True),
         Column("out", right=True),
         Column("cost", right=True),
     ]
-    wide = to.width >= 120
     if wide:
-        columns += [Column("exchanges", right=True), Column("last seen"), Column("project")]
+        columns += [
+            Column("in", right=True),
+            Column("exchanges", right=True),
+            Column("version"),
+            Column("last seen"),
+            Column("project"),
+        ]
     columns.append(Column("title"))
     print_table(to, columns, [_cells(row, wide=wide) for row in rows])
 
@@ -51,17 +55,24 @@ def _cells(row: SessionRow, *, wide: bool) -> list[str]:
     cells = [
         row.session_id[:8],
         row.state or ("captured" if row.captured else "-"),
-        row.version or "-",
         _moment(row.started),
         count(row.calls) if row.captured else "-",
-        count(row.input_tokens) if row.captured else "-",
         count(row.output_tokens) if row.captured else "-",
         dollars(row.cost_usd) if row.cost_usd is not None else "-",
     ]
     if wide:
-        project = Path(row.project).name if row.project else "-"
-        cells += [count(row.exchanges), _moment(row.last_seen), project]
-    return [*cells, row.title or "-"]
+        cells += [
+            count(row.input_tokens) if row.captured else "-",
+            count(row.exchanges) if row.captured else "-",
+            row.version or "-",
+            _moment(row.last_seen),
+            Path(row.project).name if row.project else "-",
+        ]
+    return [*cells, _shortened(row.title or "-", 40 if wide else 18)]
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _moment(at: float | None) -> str:

@@ -1,0 +1,48 @@
+"""`ccwire doctor`: is everything in place for a capture?"""
+
+import os
+from pathlib import Path
+
+import click
+import orjson
+from rich.text import Text
+
+from addon.sessions import default_sessions_path
+from addon.settings import scope_checks
+from ccwire import checks
+from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.tables import console
+from correlate.schema.baseline import shipped_versions
+
+
+@click.command("doctor")
+@click.option("--port", default=8080, show_default=True, help="The port you mean to use.")
+@captures_option
+@claude_dir_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_json: bool) -> None:
+    """Check that everything is in place for a capture. Exit code 1 if something is to do."""
+    found = [
+        checks.python(),
+        checks.mitmproxy(),
+        checks.certificate(Path.home() / ".mitmproxy"),
+        checks.port(port),
+        *(checks.Check(*line) for line in scope_checks(claude_dir, Path.cwd())),
+        checks.sessions_map(default_sessions_path()),
+        checks.client(shipped_versions()),
+        *checks.environment(os.environ),
+        checks.capture_folder(captures),
+        checks.clock(captures),
+    ]
+    if as_json:
+        listed = [check.to_json() for check in found]
+        click.echo(orjson.dumps({"checks": listed}, option=orjson.OPT_INDENT_2))
+    else:
+        to = console()
+        for check in found:
+            mark = Text("✓ ", "green") if check.ok else Text("✗ ", "red")
+            to.print(mark + Text(f"{check.name:<13} {check.found}"), soft_wrap=True)
+            if check.todo:
+                to.print(Text(f"    → {check.todo}", "yellow"), soft_wrap=True)
+    ctx.exit(0 if all(check.ok for check in found) else 1)

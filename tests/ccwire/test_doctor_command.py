@@ -1,0 +1,77 @@
+"""`ccwire doctor`: each line a tick or what to do, and an exit code."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ccwire.cli import main
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of its own and an environment in which nothing interferes."""
+    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '9.9.9 (Claude Code)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("CCWIRE_SESSIONS", str(tmp_path / "sessions.json"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def checks(*arguments: str) -> tuple[int, dict[str, list[dict[str, object]]]]:
+    result = CliRunner().invoke(main, ["doctor", "--json", *arguments])
+    by_name: dict[str, list[dict[str, object]]] = {}
+    for check in json.loads(result.stdout)["checks"]:
+        by_name.setdefault(check["name"], []).append(check)
+    return result.exit_code, by_name
+
+
+def test_all_is_well_on_a_machine_where_nothing_interferes(alone: Path) -> None:
+    code, found = checks("--port", free_port())
+    assert [c for group in found.values() for c in group if not c["ok"]] == []
+    assert code == 0
+    assert "9.9.9" in str(found["client"][0]["found"])
+    assert "newer than any we know" in str(found["client"][0]["found"])
+
+
+def test_what_is_wrong_is_said_with_what_to_do(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*.anthropic.com")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://elsewhere")
+    (alone / "sessions.json").write_text("{not json")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, found = checks("--port", str(taken.getsockname()[1]))
+    assert code == 1
+    assert not found["port"][0]["ok"]
+    assert not found["sessions map"][0]["ok"]
+    assert [check["found"] for check in found["environment"]] == [
+        "NO_PROXY names the API",
+        "ANTHROPIC_BASE_URL is set",
+    ]
+
+
+def test_a_client_that_is_not_there_is_said(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    _, found = checks("--port", free_port())
+    assert found["client"][0]["found"] == "no `claude` on PATH"
+
+
+def test_people_get_ticks(alone: Path) -> None:
+    result = CliRunner().invoke(main, ["doctor", "--port", free_port()])
+    assert result.stdout.count("✓") == len(result.stdout.splitlines())
