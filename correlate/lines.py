@@ -4,6 +4,7 @@ Most of a transcript is tool results, which say nothing about tokens: they are n
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 
 from addon.format import parse_json
 
-_BUFFER = 1 << 20
+_BUFFER = 1 << 18  # small enough that its memory is used again and again
 _HEAD = 1024
+_LONGEST_REPORT = 1 << 18  # a line longer than this is no subagent's report
+_SUMMARY = b'"isCompactSummary":true'
 _BOM = b"\xef\xbb\xbf"
 
 _TYPE_FIRST = re.compile(rb'\{"type":"([a-z-]+)"')
@@ -58,39 +61,30 @@ class BadLine:
     reason: str  # blank, malformed, cut, not an object
 
 
+def telling_lines(path: Path, silent: Counter[str], *, own_file: bool) -> Iterator[Line]:
+    """The lines that must be parsed; the others are only counted by type, in `silent`.
+
+    Reads what there is by the time the end is reached: the file may grow meanwhile. `own_file`: in
+    a file of its own a subagent's lines need no tying together; among a session's they do.
+    """
+    for number, offset, buffer, start, end in _spans(path):
+        kind = _silent_type(buffer, start, end, own_file)
+        if kind is None:
+            yield Line(number, offset, buffer[start:end])
+        else:
+            silent[kind] += 1
+
+
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every line there is by the time its end is reached: the file may grow meanwhile."""
-    offset = 0
-    with path.open("rb", buffering=_BUFFER) as file:
-        for number, data in enumerate(file, 1):
-            yield Line(number, offset, data)
-            offset += len(data)
+    """Every line, for those who need them all."""
+    for number, offset, buffer, start, end in _spans(path):
+        yield Line(number, offset, buffer[start:end])
 
 
 def line_at(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return file.readline()
-
-
-def silent_type(data: bytes, *, own_file: bool) -> str | None:
-    """The record type of a line that need not be parsed; None: parse it to know.
-
-    In a file of its own a subagent's lines need no tying together; among a session's they do.
-    """
-    if first := _TYPE_FIRST.match(data):
-        name = first[1].decode()
-        return name if name in _SILENT else None
-    found = _ENVELOPE.search(data, 0, _HEAD)
-    if found is None or data.count(b"{", 0, found.start()) != 1:
-        return None
-    if found[0] == b'"attachment":{':
-        return "attachment"
-    if found[0] != b'"type":"user"' or _tells_more(data):
-        return None
-    if not own_file and b'"isSidechain":true' in data[:_HEAD]:
-        return None
-    return "user"
 
 
 def parse_line(data: bytes) -> dict[str, Any] | str:
@@ -105,9 +99,55 @@ def parse_line(data: bytes) -> dict[str, Any] | str:
     return record if isinstance(record, dict) else "not an object"
 
 
-def _tells_more(data: bytes) -> bool:
+def _spans(path: Path) -> Iterator[tuple[int, int, bytes, int, int]]:
+    """Each line as number, place in the file, and a span of a buffer: big lines are not copied."""
+    number = offset = 0
+    begun: list[bytes] = []  # of a line that goes on in the next buffer
+    with path.open("rb", buffering=0) as file:
+        while buffer := file.read(_BUFFER):
+            start = 0
+            while (end := buffer.find(b"\n", start) + 1) > 0:
+                number += 1
+                if begun:
+                    line = b"".join((*begun, buffer[:end]))
+                    begun.clear()
+                    yield number, offset, line, 0, len(line)
+                    offset += len(line)
+                else:
+                    yield number, offset, buffer, start, end
+                    offset += end - start
+                start = end
+            if start < len(buffer):
+                begun.append(buffer[start:])
+    if begun:
+        line = b"".join(begun)
+        yield number + 1, offset, line, 0, len(line)
+
+
+def _silent_type(data: bytes, start: int, end: int, own_file: bool) -> str | None:
+    """The record type of a line that need not be parsed; None: parse it to know."""
+    if first := _TYPE_FIRST.match(data, start, end):
+        name = first[1].decode()
+        return name if name in _SILENT else None
+    head = min(start + _HEAD, end)
+    found = _ENVELOPE.search(data, start, head)
+    if found is None or data.count(b"{", start, found.start()) != 1:
+        return None
+    if found[0] == b'"attachment":{':
+        return "attachment"
+    if found[0] != b'"type":"user"' or _tells_more(data, start, end):
+        return None
+    if not own_file and data.find(b'"isSidechain":true', start, head) >= 0:
+        return None
+    return "user"
+
+
+def _tells_more(data: bytes, start: int, end: int) -> bool:
     """A user's line matters where it sums up what was before, or ends a subagent's errand."""
-    if b'"isCompactSummary":true' in data[:_HEAD] or b'"isCompactSummary":true' in data[-_HEAD:]:
+    tail = max(start, end - _HEAD)
+    if data.find(_SUMMARY, start, start + _HEAD) >= 0 or data.find(_SUMMARY, tail, end) >= 0:
         return True
-    result = data.find(b'"toolUseResult":{')
-    return result >= 0 and data.find(b'"agentId":"', result) >= 0
+    if end - start > _LONGEST_REPORT:
+        return False
+    result = data.find(b'"toolUseResult":{', start, end)
+    return result >= 0 and data.find(b'"agentId":"', result, end) >= 0

@@ -3,12 +3,13 @@
 Looks only when asked, at other captures first, then at other transcripts, and remembers both.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from correlate.captures import read_exchanges, session_folders
 from correlate.findings import Origin
-from correlate.lines import parse_line, read_lines, silent_type
+from correlate.lines import parse_line, telling_lines
 from correlate.places import Places, SessionFiles
 from correlate.turns import Turn
 
@@ -77,9 +78,7 @@ class Origins:
     def _ids_in(self, path: Path) -> dict[str, int]:
         if path not in self._written:
             ids: dict[str, int] = {}
-            for line in read_lines(path):
-                if silent_type(line.data, own_file=True) is not None:
-                    continue
+            for line in telling_lines(path, Counter(), own_file=True):
                 record = parse_line(line.data)
                 message = record.get("message") if isinstance(record, dict) else None
                 if isinstance(message, dict) and isinstance(message.get("id"), str):

@@ -11,7 +11,7 @@ from typing import Any
 
 from addon.format import parse_json
 from correlate.agents import Agent, agents_of
-from correlate.lines import BadLine, parse_line, read_lines, silent_type
+from correlate.lines import BadLine, parse_line, telling_lines
 from correlate.places import AgentFile, SessionFiles
 from correlate.records import (
     AgentResult,
@@ -85,22 +85,16 @@ class _Reader:
 
     def read(self, path: Path, agent_id: str | None) -> None:
         done = 0
-        for line in read_lines(path):
-            size = len(line.data)
-            done += size
-            if done > _PROGRESS_BYTES:
-                self._progress(done)
-                done = 0
-            kind = silent_type(line.data, own_file=agent_id is not None)
-            if kind is not None:
-                self._records[kind] += 1
-                continue
+        for line in telling_lines(path, self._records, own_file=agent_id is not None):
+            if line.offset - done > _PROGRESS_BYTES:
+                self._progress(line.offset - done)
+                done = line.offset
             record = parse_line(line.data)
             if isinstance(record, str):
                 self._bad.append(BadLine(path, line.number, record))
-                continue
-            self._take(record, path, line.number, line.offset, agent_id)
-        self._progress(done)
+            else:
+                self._take(record, path, line.number, line.offset, agent_id)
+        self._progress(path.stat().st_size - done)
 
     def transcript(self, files: SessionFiles) -> Transcript:
         turns = self._folder.turns()
