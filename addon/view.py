@@ -1,0 +1,121 @@
+"""What a person sees of an API stream in mitmproxy and mitmweb: the answer put together, its usage.
+
+Pure: bytes in, text out. `AnswerView` has the shape of mitmproxy's `Contentview` without importing
+it; `addon.capture` registers it.
+"""
+
+import json
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Literal, Protocol
+
+from addon.format import parse_json
+from correlate.message import AssembledMessage, MessageAssembler
+from correlate.sse import Event, parse_stream
+from correlate.usage import TOKEN_CLASSES, Tokens
+
+# What an answer of the API begins with; no other server names its events so.
+_OPENING = re.compile(rb"\s*event:\s*(?:message_start|ping|error)\b")
+_WIDTH = 72
+# Fields of a usage object that its counts stand for.
+_COUNTED = frozenset(Tokens().to_usage())
+# What is shown as the block's text; every other field of a block is shown as it is.
+_TEXT_FIELDS = ("text", "thinking", "partial_input")
+
+
+class Shown(Protocol):
+    """What of mitmproxy's `Metadata` is asked."""
+
+    @property
+    def content_type(self) -> str | None: ...
+
+
+class AnswerView:
+    """Shows a Messages API stream as the answer that it amounts to."""
+
+    name = "Claude answer"
+    syntax_highlight: Literal["none"] = "none"
+
+    def prettify(self, data: bytes, metadata: Shown) -> str:
+        return answer_text(data)
+
+    def render_priority(self, data: bytes, metadata: Shown) -> float:
+        """Above mitmproxy's own views for such a stream, below all of them for anything else."""
+        streamed = (metadata.content_type or "").lower().startswith("text/event-stream")
+        return 2 if streamed and _OPENING.match(data) else -1
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.name < other.name)
+
+
+def answer_text(data: bytes) -> str:
+    """The stream as text; raises ValueError where it is no answer of the API."""
+    events, rest = parse_stream(data)
+    assembler = MessageAssembler()
+    for event in events:
+        assembler.feed(_json(event))
+    answer = assembler.result()
+    if answer.message is None and answer.error is None:
+        raise ValueError("not a stream of the Messages API")
+    return "\n".join([*_head(answer, events, rest), *_blocks(answer)]) + "\n"
+
+
+def _head(answer: AssembledMessage, events: list[Event], rest: bytes) -> Iterator[str]:
+    message = answer.message or {}
+    who = [message.get(name) for name in ("model", "id", "stop_reason")]
+    yield " · ".join(str(value) for value in who if value)
+    if answer.error is not None:
+        yield f"ERROR     {answer.error.get('type')}: {answer.error.get('message')}"
+    elif not answer.complete:
+        yield "CUT OFF   there is no message_stop"
+    if answer.usage is not None:
+        yield f"usage     {_counts(answer.usage)}"
+    if answer.usage_at_start is not None and answer.usage_at_start != answer.usage:
+        yield f"at start  {_counts(answer.usage_at_start)}"
+    for name, value in (answer.usage or {}).items():
+        if name not in _COUNTED and value:
+            yield f"          {name}: {json.dumps(value, ensure_ascii=False)}"
+    counted = Counter(event.event for event in events)
+    told = ", ".join(name if n == 1 else f"{n} {name}" for name, n in counted.items())
+    yield textwrap.fill(f"events    {told}", _WIDTH, subsequent_indent=" " * 10)
+    if rest.strip():
+        yield f"left over {len(rest)} bytes that end no event"
+
+
+def _counts(usage: dict[str, Any]) -> str:
+    """Input and output always, the other classes where there is any of them."""
+    tokens = Tokens.of(usage)
+    counts = [(name.replace("_", " "), getattr(tokens, name)) for name in TOKEN_CLASSES]
+    always = ("input", "output")
+    return " · ".join(f"{name} {n:,}" for name, n in counts if n or name in always)
+
+
+def _blocks(answer: AssembledMessage) -> Iterator[str]:
+    content = (answer.message or {}).get("content")
+    for block in content if isinstance(content, list) else ():
+        named = [block.get(name) for name in ("type", "name", "id")]
+        title = " ".join(str(value) for value in named if value) or "unknown"
+        yield ""
+        yield f"── {title} ".ljust(_WIDTH, "─")
+        yield from _body(block)
+
+
+def _body(block: dict[str, Any]) -> Iterator[str]:
+    for name in _TEXT_FIELDS:
+        if isinstance(block.get(name), str):
+            yield block[name]
+    shown = {"type", "name", "id", "signature", *_TEXT_FIELDS}
+    rest = {name: value for name, value in block.items() if name not in shown and value}
+    if set(rest) == {"input"}:
+        rest = rest["input"]
+    if rest:
+        yield json.dumps(rest, ensure_ascii=False, indent=2)
+
+
+def _json(event: Event) -> Any:
+    try:
+        return parse_json(event.data or b"")
+    except ValueError:
+        return None  # counted as an event; it says nothing of the answer
