@@ -168,7 +168,7 @@ def _home(home: Path, cwd: Path) -> Path:
     state["projects"][str(cwd)]["allowedTools"] = list(TOOLS)
     state["primaryApiKey"] = MADE_UP_KEY
     path.write_text(json.dumps(state))
-    (home / SETTINGS).write_text(json.dumps({"hooks": {event: _HOOKS for event in HOOKS}}))
+    (home / SETTINGS).write_text(json.dumps({"hooks": dict.fromkeys(HOOKS, _HOOKS)}))
     return home
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from correlate.schema.shapes import Node, Shapes, Tally
 from correlate.schema.snapshot import (
-    ITEM,
     JSON_STRING,
     REFERENCE,
     Field,
@@ -28,29 +27,45 @@ def snapshot_of(shapes: Shapes, version: str | None = None) -> dict[str, Field]:
 
 
 def _field(
-    node: Node, types: Types, versions: frozenset[str], absent: Place | None = None
+    node: Node,
+    types: Types,
+    versions: frozenset[str],
+    absent: Place | None = None,
+    sealed: bool = False,
 ) -> Field:
     told: dict[str, Types] = {}
     for shape in node.shapes.values():
         for step, kind in shape.flat:
             _add(told.setdefault(step, {}), kind, shape.count, shape.at)
     children = {}
-    for step in told.keys() | node.children.keys() | ({ITEM} if node.items else set()):
-        child = node.items if step == ITEM else node.children.get(step)
+    for step in told.keys() | node.children.keys():
+        child = node.children.get(step)
         found = told.get(step, {})
         for kind, seen in (_own_types(child) if child else {}).items():
             _add(found, kind, seen.count, seen.at)
-        if not found:
-            continue
-        missing = _absent(node, step)
-        if child is None:
-            children[step] = Field(found, versions=versions, absent=missing)
-        else:
-            children[step] = _field(child, found, versions, missing)
-        if step in node.tags:
-            tag = {node.tags[step]: Seen(children[step].count, children[step].at)}
-            children[step] = Field(found, tag, versions=versions, absent=missing)
-    return Field(types, _seen(node.values), node.open, versions, absent, children)
+        if found:
+            children[step] = _child_field(node, step, found, versions)
+    return Field(
+        types,
+        _seen(node.values),
+        open=node.open,
+        sealed=sealed or node.is_sealed,
+        versions=versions,
+        absent=absent,
+        children=children,
+    )
+
+
+def _child_field(node: Node, step: str, types: Types, versions: frozenset[str]) -> Field:
+    absent = _absent(node, step)
+    sealed = step in node.sealed
+    if step in node.tags:
+        seen = Seen(sum(each.count for each in types.values()), first(t.at for t in types.values()))
+        return Field(types, {node.tags[step]: seen}, versions=versions, absent=absent)
+    child = node.children.get(step)
+    if child is None:
+        return Field(types, sealed=sealed, versions=versions, absent=absent)
+    return _field(child, types, versions, absent, sealed)
 
 
 def _own_types(node: Node) -> Types:

@@ -3,12 +3,13 @@
     baseline = Baseline.load("2.1.325")
     baseline.unknowns_in_request(request)      # a request file's value
     baseline.unknowns_in_response(response)    # a response file's value
+    baseline.unknowns_in_events(events)        # the data of SSE events
     baseline.unknowns("wire/sse/ping", data)   # a value of a known bucket
 
 Each gives one line a novelty, and each novelty once. A shape that was met before costs a look-up.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from correlate.schema.baseline import shipped
@@ -16,7 +17,7 @@ from correlate.schema.change import ADDITIVE, Change
 from correlate.schema.check import drift_from
 from correlate.schema.freeze import snapshot_of
 from correlate.schema.shapes import Shapes
-from correlate.schema.sightings import see_record, see_request, see_response
+from correlate.schema.sightings import see_events, see_record, see_request, see_response
 from correlate.schema.snapshot import Snapshot
 
 
@@ -41,6 +42,9 @@ class Baseline:
 
     def unknowns_in_response(self, response: Mapping[str, Any]) -> list[str]:
         return self._look(lambda shapes: see_response(shapes, response))
+
+    def unknowns_in_events(self, events: Sequence[Any]) -> list[str]:
+        return self._look(lambda shapes: see_events(shapes, events))
 
     def unknowns_in_record(self, record: dict[str, Any]) -> list[str]:
         """Of a transcript's line or a hook's payload."""

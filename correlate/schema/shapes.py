@@ -114,6 +114,8 @@ class Node:
         self.tags = tags or {}
         self.split = split
         self.open = False
+        self.is_sealed = False
+        self.sealed: set[str] = set()  # steps that are not looked into
         self.shapes: dict[tuple[Any, ...], Shape] = {}
         self.children: dict[str, Node] = {}
         self.items: Node | None = None
@@ -129,7 +131,7 @@ class Node:
             self.see_object(value)
             return
         self._count(TYPES[kind])
-        if kind is list and self.depth <= MAX_DEPTH:
+        if kind is list:
             self.see_list(value)
         elif kind is str and self.bucket in NAME_LISTS:
             self.see_word(value)
@@ -148,6 +150,9 @@ class Node:
     def see_list(self, value: list[Any]) -> None:
         items = self.items
         if items is None:
+            if self.depth > MAX_DEPTH:
+                self.is_sealed = True
+                return
             items = self.items = self._child(ITEM)
         see_object = items.see_split if items.split else items.see_object
         for item in value:
@@ -219,7 +224,8 @@ class Node:
     def _deeper(self, key: str, step: str, kind: type) -> See | None:
         """How to look at what stands under a key; None: its type is all there is to know."""
         if kind is dict or kind is list:
-            if key in vocabulary.SEALED or self.depth > MAX_DEPTH:
+            if step == UNLISTED or key in vocabulary.SEALED or self.depth > MAX_DEPTH:
+                self.sealed.add(step)
                 return None
             child = self._child(step)
             if kind is list:
@@ -273,6 +279,9 @@ class Node:
 
     def _see_map(self, value: dict[str, Any]) -> None:
         self._count("object")
+        if self.depth > MAX_DEPTH:
+            self.is_sealed = True
+            return
         under = self._child(MAP)
         for item in value.values():
             under.see(item)

@@ -50,6 +50,7 @@ class Field:
     types: Mapping[str, Seen] = field(default_factory=dict)
     values: Mapping[str, Seen] = field(default_factory=dict)
     open: bool = False  # its values are too many, or not ours to keep
+    sealed: bool = False  # what it holds is a user's or a tool's, and not looked into
     versions: frozenset[str] = frozenset()
     absent: Place | None = None  # a place where the object was there and this was not
     children: Mapping[str, "Field"] = field(default_factory=dict)
@@ -117,7 +118,8 @@ def normal(bucket: str, root: Field) -> Field:
     """A field as merging leaves it: maps folded, value sets within their bounds."""
     children = {step: normal(bucket, child) for step, child in root.children.items()}
     values, is_open = _bounded(root.values, root.open, bucket)
-    return replace(root, children=_folded(children, bucket), values=values, open=is_open)
+    kept = {} if root.sealed else _folded(children, bucket)
+    return replace(root, children=kept, values=values, open=is_open)
 
 
 def as_map(bucket: str, root: Field) -> Field:
@@ -128,8 +130,9 @@ def as_map(bucket: str, root: Field) -> Field:
 
 def _merge(a: Field, b: Field, bucket: str) -> Field:
     values, is_open = _bounded(_sum(a.values, b.values), a.open or b.open, bucket)
-    children = {}
-    for step in a.children.keys() | b.children.keys():
+    sealed = a.sealed or b.sealed
+    children: dict[str, Field] = {}
+    for step in () if sealed else a.children.keys() | b.children.keys():
         ours, theirs = a.children.get(step), b.children.get(step)
         if ours is None or theirs is None:
             children[step] = _alone(ours or theirs, step, b if theirs is None else a)
@@ -139,6 +142,7 @@ def _merge(a: Field, b: Field, bucket: str) -> Field:
         types=_sum(a.types, b.types),
         values=values,
         open=is_open,
+        sealed=sealed,
         versions=a.versions | b.versions,
         absent=first((a.absent, b.absent)),
         children=_folded(children, bucket),

@@ -57,6 +57,8 @@ def _entry(field: Field, inherited: frozenset[str]) -> dict[str, Any]:
         entry["values"] = _counts(field.values)
     if field.open:
         entry["open"] = True
+    if field.sealed:
+        entry["sealed"] = True
     if field.versions != inherited:
         entry["versions"] = sorted(field.versions)
     places = {name: seen.at for name, seen in field.types.items()}
@@ -92,6 +94,7 @@ def _field(tree: dict[str, Any], inherited: frozenset[str]) -> Field:
             for value, count in entry.get("values", {}).items()
         },
         open=entry.get("open", False),
+        sealed=entry.get("sealed", False),
         versions=frozenset(entry["versions"]) if "versions" in entry else inherited,
         absent=_place(entry.get("absent")),
         children={step: _field(child, inherited) for step, child in tree.items() if step},

@@ -21,7 +21,7 @@ SEALED = words(
 # Objects whose keys are names or ids, whatever they look like.
 MAPS = words(
     """modelUsage trackedFileBackups features feature_gates dynamic_configs layer_configs
-    modelCosts toolCounts tool_counts agents"""
+    modelCosts toolCounts tool_counts agents pastedContents"""
 )
 # Results of tools: only the keys that the client's own tools use are named.
 LISTED = frozenset(("toolUseResult", "tool_response", "tool_result"))

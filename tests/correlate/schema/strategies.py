@@ -9,7 +9,7 @@ from correlate.schema.freeze import snapshot_of
 from correlate.schema.shapes import Shapes
 from correlate.schema.snapshot import Field, Place
 
-few = settings(max_examples=400, deadline=None)
+few = settings(max_examples=30, deadline=None)
 
 KEYS = ["type", "role", "content", "usage", "user_id", "input", "toolUseResult", "a", "b", "c"]
 MAP_KEYS = ["modelUsage", "/home/x.py", "toolu_01AbCdEfGh12"]

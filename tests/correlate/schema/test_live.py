@@ -1,0 +1,77 @@
+"""While capturing, what the baseline does not know is told once, in a line."""
+
+import subprocess
+import sys
+from typing import Any
+
+from correlate.schema.freeze import snapshot_of
+from correlate.schema.live import Baseline
+from correlate.schema.shapes import Shapes
+from correlate.schema.sightings import see_record, see_request, see_response
+
+from .made_up import record, request, response
+
+
+def baseline() -> Baseline:
+    shapes = Shapes()
+    see_request(shapes, request())
+    see_response(shapes, response())
+    see_record(shapes, record())
+    return Baseline(snapshot_of(shapes, "2.1.325"))
+
+
+def test_what_is_known_is_not_worth_a_word() -> None:
+    known = baseline()
+    assert known.unknowns_in_request(request(7)) == []
+    assert known.unknowns_in_response(response(7)) == []
+    assert known.unknowns_in_record(record()) == []
+
+
+def test_a_new_event_field_header_and_value_each_once() -> None:
+    known = baseline()
+    sent: dict[str, Any] = request(new_option={"a": 1})
+    sent["headers"]["X-New"] = "1"
+    sent["headers"]["anthropic-beta"] += ",surprise-2027-01-01"
+    assert known.unknowns_in_request(sent) == [
+        "wire/beta = surprise-2027-01-01",
+        "wire/header/request/messages x-new",
+        "wire/request/messages new_option",
+    ]
+    assert known.unknowns_in_request(sent) == []
+    answer = response(1, {"type": "context_note", "n": 1})
+    assert known.unknowns_in_response(answer) == ["wire/sse/context_note"]
+    assert known.unknowns_in_response(answer) == []
+    assert known.unknowns_in_events([{"type": "context_note", "n": 2}]) == []
+    assert known.unknowns_in_record(record("surprise")) == ["transcript/surprise"]
+
+
+def test_a_known_field_of_another_type() -> None:
+    lines = baseline().unknowns_in_events([{"type": "content_block_stop", "index": "0"}])
+    assert lines == ["wire/sse/content_block_stop index is string, was integer"]
+
+
+def test_what_is_missing_is_no_news() -> None:
+    known = baseline()
+    sent = {"method": "POST", "host": "api.anthropic.com", "path": "/v1/messages"}
+    assert known.unknowns_in_request(sent) == []
+
+
+def test_odd_values_do_no_harm() -> None:
+    known = baseline()
+    for value in (None, 1, "x", [], {}, {"type": []}, [{"type": {}}]):
+        known.unknowns("wire/sse/odd", value)
+        known.unknowns_in_events([value])
+        known.unknowns_in_request({"headers": value, "body": value})
+        known.unknowns_in_response({"headers": value, "body": value})
+
+
+def test_without_a_baseline_nothing_is_told() -> None:
+    assert Baseline({}).unknowns_in_request(request()) == []
+
+
+def test_it_does_not_bring_the_proxy_or_the_terminal_along() -> None:
+    program = "import sys, correlate.schema.live as _; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert not {"mitmproxy", "rich", "click", "hypothesis"} & set(done.stdout.split())
