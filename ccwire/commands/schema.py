@@ -214,7 +214,7 @@ def _summary(observation: Observation, snapshot: dict[str, Field]) -> dict[str, 
         "exchanges": observation.exchanges,
         "records": observation.records,
         "buckets": len(snapshot),
-        "fields": sum(1 for root in snapshot.values() for _ in paths(root)),
+        "fields": sum(1 for root in snapshot.values() for path, _ in paths(root) if path),
         "versions": sorted(versions(snapshot), key=version_key),
         "unreadable": [
             {"file": str(bad.path), "line": bad.line or None, "reason": bad.reason}

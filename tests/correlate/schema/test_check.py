@@ -15,8 +15,14 @@ from correlate.schema.freeze import snapshot_of
 from correlate.schema.observe import observe
 from correlate.schema.shapes import Shapes
 from correlate.schema.snapshot import Field
-
-from .made_up import SESSION, VERSION, request, response, write_captures, write_exchange
+from tests.correlate.schema.made_up import (
+    SESSION,
+    VERSION,
+    request,
+    response,
+    write_captures,
+    write_exchange,
+)
 
 Exchange = dict[str, Any]
 MANY = 10

@@ -9,8 +9,7 @@ from jsonschema import Draft202012Validator
 from correlate.schema.freeze import snapshot_of
 from correlate.schema.json_schema import json_schemas
 from correlate.schema.shapes import Shapes
-
-from .strategies import SIGHTINGS, few
+from tests.correlate.schema.strategies import SIGHTINGS, few
 
 
 def schemas_of(*values: tuple[str, Any]) -> dict[str, dict[str, Any]]:

@@ -8,8 +8,7 @@ from correlate.schema.freeze import snapshot_of
 from correlate.schema.live import Baseline
 from correlate.schema.shapes import Shapes
 from correlate.schema.sightings import see_record, see_request, see_response
-
-from .made_up import record, request, response
+from tests.correlate.schema.made_up import record, request, response
 
 
 def baseline() -> Baseline:

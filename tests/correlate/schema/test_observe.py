@@ -8,8 +8,7 @@ import pytest
 from correlate.lines import BadLine
 from correlate.schema.observe import observe, sources
 from correlate.schema.snapshot import Field, Place, Snapshot, versions
-
-from .made_up import (
+from tests.correlate.schema.made_up import (
     SESSION,
     VERSION,
     record,

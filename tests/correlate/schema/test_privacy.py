@@ -10,8 +10,7 @@ from correlate.schema.json_schema import json_schemas
 from correlate.schema.observe import observe
 from correlate.schema.snapshot_file import dumps, loads
 from correlate.schema.vocabulary import is_beta, is_field_name, is_word
-
-from .made_up import record, request, response, write_exchange, write_lines
+from tests.correlate.schema.made_up import record, request, response, write_exchange, write_lines
 
 CANARY = "cAnArY"
 ID = f"{CANARY}-0000-4000-8000-00000000c0de"

@@ -15,8 +15,7 @@ from correlate.schema.snapshot import (
     split,
     versions,
 )
-
-from .strategies import SIGHTINGS, SIGHTINGS_WITHOUT_MAPS, few, observed
+from tests.correlate.schema.strategies import SIGHTINGS, SIGHTINGS_WITHOUT_MAPS, few, observed
 
 
 def counted(count: int, place: Place | None = None, **children: Field) -> Field:

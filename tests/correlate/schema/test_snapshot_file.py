@@ -9,8 +9,7 @@ from correlate.schema.freeze import snapshot_of
 from correlate.schema.shapes import Shapes
 from correlate.schema.snapshot import Place, merge
 from correlate.schema.snapshot_file import NotASnapshot, dumps, loads
-
-from .strategies import SIGHTINGS, few, observed
+from tests.correlate.schema.strategies import SIGHTINGS, few, observed
 
 
 @few
