@@ -1,5 +1,6 @@
 """How a reconciliation looks in a terminal: the calls, the totals, and what sets them apart."""
 
+import re
 from datetime import datetime
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from correlate.totals import GrandTotal, Side, Totals
 from correlate.usage import TOKEN_CLASSES, Tokens, differences
 
 _WIDE = 130
+_DATE = re.compile(r"-\d{8}$")
 _STYLES = {"match": "green", "placeholder": "yellow", "partial": "yellow"}
 _CLASS_NAMES = {
     "input": "input",
@@ -49,8 +51,8 @@ def print_all_row(to: Console, session: Reconciliation, totals: Totals) -> None:
         (session.claude_versions or ("?",))[-1],
         count(len(session.calls)),
         count(totals.wire.total.output),
-        _money(totals.wire),
-        _money(totals.transcript),
+        _brief(totals.wire),
+        _brief(totals.transcript),
         count(session.unexplained),
     )
     to.print(Text(row, "red" if session.unexplained else ""))
@@ -66,21 +68,23 @@ def print_grand_total(to: Console, grand: GrandTotal) -> None:
                 "",
                 count(grand.calls),
                 count(grand.wire.total.output),
-                _money(grand.wire),
-                _money(grand.transcript),
+                _brief(grand.wire),
+                _brief(grand.transcript),
                 count(grand.unexplained),
             ),
             "bold",
         )
     )
+    if unpriced := grand.wire.unpriced:
+        to.print(Text(f"+ and what {', '.join(unpriced)} cost, which have no known price"))
     _print_verdict(to, grand.unexplained)
 
 
 def _row(to: Console, session: str, version: str, *figures: str) -> str:
     wide = 36 if to.width >= 110 else 12
-    widths = (7, 10, 14, 14, 3)
-    cells = "".join(f"{text:>{width}}" for text, width in zip(figures, widths, strict=True))
-    return f"{session[:wide]:<{wide}} {version[:9]:<9}{cells}"
+    widths = (6, 10, 12, 12, 2)
+    cells = " ".join(f"{text:>{width}}" for text, width in zip(figures, widths, strict=True))
+    return f"{session[:wide]:<{wide}} {version[:9]:<9} {cells}"
 
 
 def _print_calls(to: Console, session: Reconciliation) -> None:
@@ -89,7 +93,7 @@ def _print_calls(to: Console, session: Reconciliation) -> None:
     columns += [Column("agent"), Column("model")] if wide else [Column("model")]
     columns += [Column("input", right=True), Column("output", right=True)]
     columns += [Column("cache read", right=True), Column("write", right=True)] if wide else []
-    columns += [Column("transcript less wire", grows=True), Column("verdict", grows=not wide)]
+    columns += [Column("transcript less wire", grows=True), Column("verdict")]
     rows = [_call_row(finding, wide) for finding in session.findings]
     print_table(to, columns, rows)
 
@@ -128,13 +132,15 @@ def _difference(finding: Finding) -> str:
 
 def _verdict_text(finding: Finding) -> Text:
     style = "red bold" if not finding.explained else _STYLES.get(finding.verdict, "cyan")
-    return Text(finding.verdict if finding.verdict != "wire-only" else label(finding), style)
+    return Text(finding.verdict, style)
 
 
 def _print_evidence(to: Console, finding: Finding) -> None:
     number = f"call {finding.call.sequence}" if finding.call else "turn without a call"
     text = Text.assemble(
-        f"  {number}: ", _verdict_text(finding), ": " + "; ".join(finding.evidence)
+        f"  {number}: ",
+        (label(finding), _verdict_text(finding).style),
+        ": " + "; ".join(finding.evidence),
     )
     to.print(text)
 
@@ -236,6 +242,10 @@ def _money(side: Side) -> str:
     return dollars(side.usd) + (" + unpriced" if side.unpriced else "")
 
 
+def _brief(side: Side) -> str:
+    return dollars(side.usd) + ("+" if side.usd is not None and side.unpriced else "")
+
+
 def _share(wire: Side, transcript: Side) -> str:
     if not wire.total.output or wire.total.output == transcript.total.output:
         return ""
@@ -244,7 +254,7 @@ def _share(wire: Side, transcript: Side) -> str:
 
 
 def _short_model(model: str | None) -> str:
-    return (model or "?").removeprefix("claude-")
+    return _DATE.sub("", (model or "?").removeprefix("claude-"))
 
 
 def _clock(at: float | None) -> str:

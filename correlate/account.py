@@ -22,7 +22,7 @@ from correlate.findings import Finding, Reconciliation, Witness
 from correlate.join import Joined, join
 from correlate.kinds import RequestFacts, facts_of, may_repeat
 from correlate.origins import Origins
-from correlate.places import Places
+from correlate.places import Places, SessionFiles
 from correlate.reconcile import Evidence, judge
 from correlate.transcript import Progress, Transcript, read_transcript
 from correlate.witnesses import Account, account_of, hold_against
@@ -97,21 +97,27 @@ class Accountant:
         progress: Progress | None,
     ) -> tuple[Transcript, Sequence[Exchange], Joined]:
         """Reads again while the newest answers may still be on their way into the file."""
+
+        def read(files: SessionFiles) -> tuple[Transcript, Sequence[Exchange], Joined]:
+            transcript = read_transcript(files, progress)
+            mine = exchanges if own else adopted(exchanges, transcript.turns)
+            return transcript, mine, join(_calls(mine), transcript.turns)
+
         patience = self._patience
         files = self._places.session(manifest.session_id, manifest.transcript_paths)
         size = files.size
-        for tried in range(patience.tries + 1):
-            if tried == 0 or files.size != size:
-                size = files.size
-                transcript = read_transcript(files, progress if tried == 0 else None)
-                mine = exchanges if own else adopted(exchanges, transcript.turns)
-                joined = join(_calls(mine), transcript.turns)
+        found = read(files)
+        progress = None
+        for _ in range(patience.tries):
             since = patience.now() - patience.recent
-            if not any(_is_awaited(call, since) for call in joined.calls_alone):
+            if not any(_is_awaited(call, since) for call in found[2].calls_alone):
                 break
             patience.sleep(patience.pause)
             files = self._places.session(manifest.session_id, manifest.transcript_paths)
-        return transcript, mine, joined
+            if files.size != size:
+                size = files.size
+                found = read(files)
+        return found
 
     def _witnesses(
         self,
