@@ -6,7 +6,6 @@ under `unknown/` and is filed with the first session that process turns out to h
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,7 +13,8 @@ import orjson
 
 from addon import manifest as manifests
 from addon.answer import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
-from addon.format import EXCHANGES, Exchange, Manifest
+from addon.books import Books, Finished
+from addon.format import Exchange
 from addon.identity import Evidence, Identity, identify
 from addon.processes import ClientProcess, ProcessResolver
 from addon.record import (
@@ -31,8 +31,8 @@ from addon.record import (
 from addon.redact import Redactor
 from addon.refile import refile
 from addon.session_lookup import SessionLookup
-from addon.store import CaptureStore, Slot, read_lines, write_whole
-from addon.traffic import block, summary
+from addon.store import CaptureStore, Slot, write_whole
+from addon.traffic import summary
 
 logger = logging.getLogger("ccwire")
 
@@ -52,16 +52,18 @@ class _Open:
     first_byte: float | None = None
     last_byte: float | None = None
     lost: bool = False
+    unwritten: list[bytes] = field(default_factory=list)  # event lines for the part
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     process: ClientProcess
     slot: Slot
+    line: Exchange
 
 
 class Filing:
-    """One for each proxy; `describe` finds what the shipped baseline does not know."""
+    """One for each proxy."""
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class Filing:
         self._lookup = lookup
         self._open: dict[str, _Open] = {}
         self._waiting: list[_Waiting] = []
-        self._gaps: dict[str | None, list[dict[str, Any]]] = {}
+        self._books = Books(store, lookup.entry)
         self._said: set[str] = set()
 
     def begin(self, seen: RequestSeen) -> None:
@@ -119,9 +121,7 @@ class Filing:
         if exchange.first_byte is None:
             exchange.first_byte = at
         exchange.last_byte = at
-        lines = exchange.answer.feed((at - exchange.first_byte) * 1000, data)
-        if lines:
-            exchange.slot.part.write(b"\n".join(lines) + b"\n")
+        exchange.unwritten += exchange.answer.feed((at - exchange.first_byte) * 1000, data)
 
     def lost(self, flow_id: str) -> None:
         """The queue overflowed: what follows of this answer is not known."""
@@ -160,26 +160,26 @@ class Filing:
         top = head(_ids(flow_id, exchange.slot), exchange.identity, "response", at)
         fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
         write_whole(exchange.slot.response_file, whole_file(top, fields))
-        self._store.append_exchange(exchange.slot.folder, line)
-        self._count(exchange, line)
-        self._store.release(exchange.slot)
-        if exchange.identity.session_id is None and exchange.process is not None:
-            self._waiting.append(_Waiting(exchange.process, exchange.slot))
-        self._store.log_traffic(block(exchange.identity.session_id, line))
-        logger.info(summary(exchange.identity.session_id, line))
+        session_id = exchange.identity.session_id
+        conflicts = len(exchange.identity.conflicts)
+        self._books.enter(session_id, Finished(exchange.slot, line, conflicts))
+        if session_id is None and exchange.process is not None:
+            self._waiting.append(_Waiting(exchange.process, exchange.slot, line))
+        logger.info(summary(session_id, line))
 
     def settle(self) -> None:
-        """Files what waits, where its process has a session by now; writes losses down."""
+        """After each batch: writes parts and books, and files what waited for a session."""
+        for exchange in self._open.values():
+            if exchange.unwritten:
+                exchange.slot.part.write(b"\n".join(exchange.unwritten) + b"\n")
+                exchange.unwritten.clear()
+        self._books.write()
         for waiting in list(self._waiting):
             session_id = self._by_process(waiting.process)
             if session_id is not None:
                 self._waiting.remove(waiting)
-                self._file(waiting.slot, session_id)
-        for session_id, gaps in list(self._gaps.items()):
-            for gap in list(gaps):
-                self._change(session_id, lambda m, gap=gap: manifests.with_gap(m, gap))  # type: ignore[misc]
-                gaps.remove(gap)
-            del self._gaps[session_id]
+                self._file(waiting, session_id)
+        self._books.write()
 
     def close(self) -> None:
         for flow_id in list(self._open):
@@ -227,49 +227,19 @@ class Filing:
             return
         identity = self._identify(exchange.record, exchange.process)
         if identity.session_id is not None:
-            exchange.slot = refile(self._store, exchange.slot, identity)
+            exchange.slot, _ = refile(self._store, exchange.slot, identity)
             exchange.identity = identity
 
     def _by_process(self, process: ClientProcess) -> str | None:
         return self._lookup.by_process(process) or self._lookup.by_live_record(process)
 
-    def _file(self, slot: Slot, session_id: str) -> None:
+    def _file(self, waiting: _Waiting, session_id: str) -> None:
         identity = Identity(session_id, "process")
-        old = next((e for e in _lines(slot) if e.sequence == slot.sequence), None)
-        if old is None:
-            return
-        new = refile(self._store, slot, identity)
-        line = Exchange.from_json(
-            {**old.to_json(), "sequence": new.sequence, "identified_by": "process"}
-        )
-        self._store.append_exchange(new.folder, line)
-        kept = self._store.remove_exchange(slot.folder, slot.sequence)
-        self._change(None, lambda m: manifests.recounted(m, kept))
-        self._change(session_id, lambda m: manifests.with_exchange(m, line))
-
-    def _count(self, exchange: _Open, line: Exchange) -> None:
-        entry = None
-        if exchange.identity.session_id is not None:
-            entry = self._lookup.entry(exchange.identity.session_id)
-
-        def change(manifest: Manifest) -> Manifest:
-            manifest = manifests.with_exchange(manifest, line)
-            if exchange.identity.conflicts:
-                manifest = manifests.with_conflicts(manifest, len(exchange.identity.conflicts))
-            if entry is not None:
-                manifest = manifests.with_session(
-                    manifest,
-                    cwd=entry.project_dir,
-                    transcript=entry.transcript_path,
-                    version=entry.claude_version,
-                )
-            return manifest
-
-        self._change(exchange.identity.session_id, change)
-
-    def _change(self, session_id: str | None, change: Callable[[Manifest], Manifest]) -> None:
-        with self._store.manifest(self._store.folder(session_id)) as held:
-            held[0] = change(held[0])
+        new, line = refile(self._store, waiting.slot, identity, waiting.line)
+        assert line is not None
+        self._books.enter(session_id, Finished(new, line))
+        kept = self._store.remove_exchange(waiting.slot.folder, line.flow_id)
+        self._books.change(None, lambda m: manifests.recounted(m, kept))
 
     def _gap(self, session_id: str | None, kind: str, exchange: _Open | None, detail: str) -> None:
         gap = {
@@ -278,7 +248,7 @@ class Filing:
             "sequence": exchange.slot.sequence if exchange else None,
             "detail": detail,
         }
-        self._gaps.setdefault(session_id, []).append(gap)
+        self._books.gap(session_id, gap)
 
     def _part_head(self, exchange: _Open) -> dict[str, Any]:
         return {
@@ -300,7 +270,3 @@ def _ids(flow_id: str, slot: Slot) -> dict[str, Any]:
 
 def _append(slot: Slot, value: dict[str, Any]) -> None:
     slot.part.write(orjson.dumps(value) + b"\n")
-
-
-def _lines(slot: Slot) -> list[Exchange]:
-    return read_lines(slot.folder / EXCHANGES)

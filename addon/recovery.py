@@ -11,7 +11,7 @@ from addon.answer import recovered_answer
 from addon.format import EXCHANGES, MANIFEST, Exchange
 from addon.identity import Identity
 from addon.record import ResponseSeen, exchange_line, head, response_fields, whole_file
-from addon.store import CaptureStore, append_line, locked, read_lines, read_manifest, write_whole
+from addon.store import CaptureStore, append_lines, locked, read_lines, read_manifest, write_whole
 
 
 def recover(store: CaptureStore) -> int:
@@ -21,6 +21,10 @@ def recover(store: CaptureStore) -> int:
         lines = _whole_lines(file.read())
         if lines and "request" in lines[0][1]:
             _finish(part, lines)
+        elif lines and "exchange" in lines[0][1]:  # it was being moved here from `unknown`
+            line = Exchange.from_json(lines[0][1]["exchange"])
+            _note(part.parent, line)
+            store.remove_exchange(store.folder(None), line.flow_id)
         part.unlink(missing_ok=True)
         count += 1
     return count
@@ -92,7 +96,7 @@ def _note(folder: Path, line: Exchange) -> None:
     with locked(folder):
         known = read_lines(folder / EXCHANGES)
         if all(exchange.flow_id != line.flow_id for exchange in known):
-            append_line(folder / EXCHANGES, orjson.dumps(line.to_json()))
+            append_lines(folder / EXCHANGES, [orjson.dumps(line.to_json())])
             known.append(line)
         manifest = manifests.recounted(read_manifest(folder), known)
         gap = {

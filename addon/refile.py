@@ -4,9 +4,11 @@ Only the first lines of its files change; bodies are copied byte for byte.
 """
 
 import re
+from dataclasses import replace
 
 import orjson
 
+from addon.format import Exchange
 from addon.identity import Identity
 from addon.store import CaptureStore, Slot, write_whole
 
@@ -16,25 +18,31 @@ _HEAD = re.compile(
 )
 
 
-def refile(store: CaptureStore, slot: Slot, identity: Identity) -> Slot:
-    """Gives the exchange's new place; its files are there, whole, before the old ones go."""
+def refile(
+    store: CaptureStore, slot: Slot, identity: Identity, line: Exchange | None = None
+) -> tuple[Slot, Exchange | None]:
+    """Gives the exchange's new place; its files are there, whole, before the old ones go.
+
+    `line` is that of a finished exchange: it stands in the new part until it is in the books.
+    """
     new = store.open_slot(identity.session_id, slot.path)
+    if line is not None:
+        line = replace(line, sequence=new.sequence, identified_by=identity.identified_by)
+        new.part.write(orjson.dumps({"exchange": line.to_json()}) + b"\n")
     for old_file, new_file in (
         (slot.request_file, new.request_file),
         (slot.response_file, new.response_file),
     ):
         if old_file.exists():
             write_whole(new_file, with_identity(old_file.read_bytes(), identity, new.sequence))
-    if slot.part.closed:
-        store.release(new)
-    else:
+    if line is None:
         slot.part.seek(0)
         while data := slot.part.read(1 << 20):
             new.part.write(data)
         slot.part.close()
     for path in (slot.part_file, slot.response_file, slot.request_file):
         path.unlink(missing_ok=True)
-    return new
+    return new, line
 
 
 def with_identity(data: bytes, identity: Identity, sequence: int) -> bytes:

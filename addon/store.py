@@ -7,7 +7,7 @@ links are not followed. Several proxies may share a folder: each folder has a lo
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -88,8 +88,8 @@ class CaptureStore:
     def open_slot(self, session_id: str | None, path: str) -> Slot:
         """Takes the next number of a session and marks it in flight."""
         folder = self.folder(session_id)
-        with locked(folder):
-            sequence = _next_sequence(folder)
+        with locked(folder) as lock:
+            sequence = _next_sequence(folder, lock)
             name = Path(file_name(sequence, "resp", path)).with_suffix(PART_SUFFIX)
             part = _open(folder / name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND)
             if fcntl is not None:
@@ -101,27 +101,13 @@ class CaptureStore:
         slot.part_file.unlink(missing_ok=True)
         slot.part.close()
 
-    def append_exchange(self, folder: Path, exchange: Exchange) -> None:
-        with locked(folder):
-            append_line(folder / EXCHANGES, orjson.dumps(exchange.to_json()))
-
-    def remove_exchange(self, folder: Path, sequence: int) -> list[Exchange]:
+    def remove_exchange(self, folder: Path, flow_id: str) -> list[Exchange]:
         """Takes a line out (its exchange is filed elsewhere now); gives the lines that remain."""
         with locked(folder):
             path = folder / EXCHANGES
-            kept = [e for e in read_lines(path) if e.sequence != sequence]
+            kept = [e for e in read_lines(path) if e.flow_id != flow_id]
             write_whole(path, b"".join(orjson.dumps(e.to_json()) + b"\n" for e in kept))
         return kept
-
-    @contextlib.contextmanager
-    def manifest(self, folder: Path) -> Iterator[list[Manifest]]:
-        """A manifest to change: replace the one item; it is written when the block ends."""
-        with locked(folder):
-            held = [read_manifest(folder)]
-            yield held
-            write_whole(
-                folder / MANIFEST, orjson.dumps(held[0].to_json(), option=orjson.OPT_INDENT_2)
-            )
 
     def log_traffic(self, block: str) -> None:
         with _open(self.root / TRAFFIC_LOG, os.O_CREAT | os.O_WRONLY | os.O_APPEND) as file:
@@ -148,11 +134,11 @@ class CaptureStore:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[IO[bytes]]:
     with _open(folder / _LOCK, os.O_CREAT | os.O_RDWR) as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -177,14 +163,15 @@ def write_new(path: Path, data: bytes) -> bool:
     return True
 
 
-def append_line(path: Path, line: bytes) -> None:
+def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    data = b"\n".join(lines) + b"\n"
     with _open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
             if file.read(1) != b"\n":  # a line that a kill cut short stays apart
-                line = b"\n" + line
-        file.write(line + b"\n")
+                data = b"\n" + data
+        file.write(data)
 
 
 def read_lines(path: Path) -> list[Exchange]:
@@ -209,12 +196,17 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest(session_id=folder.name)
 
 
-def _next_sequence(folder: Path) -> int:
-    taken = [0]
-    for entry in os.scandir(folder):
-        if found := _SEQUENCE.match(entry.name):
-            taken.append(int(found[1]))
-    return max(taken) + 1
+def _next_sequence(folder: Path, lock: IO[bytes]) -> int:
+    """The lock's own file holds the last number; without one the names are looked through."""
+    last = lock.read(20)
+    if last.isdigit():
+        number = int(last) + 1
+    else:
+        found = (_SEQUENCE.match(entry.name) for entry in os.scandir(folder))
+        number = max((int(name[1]) for name in found if name), default=0) + 1
+    lock.seek(0)
+    lock.write(b"%d" % number)
+    return number
 
 
 def _open(path: Path, flags: int) -> IO[bytes]:

@@ -1,0 +1,171 @@
+"""`ccwire demo`: the whole way on loopback, from a client's call to the account of it."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from addon.launch import proxied_environment
+from addon.proxy import Proxy, ProxyError
+from addon.settings_text import events_for, hook_command, hook_settings
+from ccwire.options import UserError
+from ccwire.reconcile_tables import print_session
+from ccwire.tables import console
+from correlate.account import Accountant
+from correlate.captures import session_folders
+from correlate.places import Places
+from correlate.totals import totals_of
+from lab.api import StandIn
+from lab.npm import NpmFailed, fetch, newest_version
+from lab.real import lab_home, run_once
+from lab.scenario import Scenario
+from lab.scenarios import named
+
+SIMULATED = "2.1.39"  # a release whose transcripts hold placeholders
+_CLIENT_SECONDS = 90
+_SHOWN_FILES = 12
+
+
+@click.command("demo")
+@click.option(
+    "--real",
+    is_flag=False,
+    flag_value="newest",
+    metavar="[VERSION]",
+    help="Run the real client, fetched from npm, in place of a simulated one.",
+)
+@click.option(
+    "--as", "version", default=SIMULATED, show_default=True, help="The release to simulate."
+)
+def command(real: str | None, version: str) -> None:
+    """Capture a session on loopback and account for it. No account, no network, nothing to set."""
+    started = time.monotonic()
+    to = console()
+    folder = Path(tempfile.mkdtemp(prefix="ccwire-demo-"))
+    captures, cwd = folder / "captures", folder / "project"
+    cwd.mkdir()
+    home = lab_home(folder / "home", cwd)
+    scenario = named("mix")
+    with StandIn(scenario) as api:
+        proxy = Proxy(
+            captures,
+            log=folder / "proxy.log",
+            upstream=api.url,
+            sessions=folder / "sessions.json",
+            claude_dir=home / ".claude",
+            confdir=folder / "mitmproxy",
+        )
+        to.print(f"A stand-in for the API is at {api.url}; a proxy captures in front of it.")
+        try:
+            with proxy:
+                if real is not None:
+                    _run_real(to, real, scenario, proxy, folder, home, cwd)
+                else:
+                    _run_simulated(to, version, scenario, proxy, folder, home, cwd)
+        except ProxyError as error:
+            raise UserError(f"the proxy did not start: {error}") from error
+        served = len(api.ledger.messages()) + len(api.ledger.count_tokens())
+    _show(to, captures, home / ".claude", served)
+    to.print(f"\nAll of this took {time.monotonic() - started:.0f} s and stayed on this machine.")
+
+
+def _run_simulated(
+    to: Console,
+    version: str,
+    scenario: Scenario,
+    proxy: Proxy,
+    folder: Path,
+    home: Path,
+    cwd: Path,
+) -> None:
+    numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
+    to.print(f"A simulated client behaves as Claude Code {version} does:")
+    settings = hook_settings(hook_command(folder / "sessions.json"), events_for(numbers))
+    clean = {"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
+    clean["ANTHROPIC_API_KEY"] = "sk-ant-api03-made-up-for-the-demo"
+    arguments = [sys.executable, "-m", "lab.client", "--as", version, "-p", scenario.prompt]
+    ran = subprocess.run(
+        [*arguments, "--settings", json.dumps(settings)],
+        env=proxied_environment(clean, proxy.port, str(proxy.ca_cert)),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_CLIENT_SECONDS,
+        check=False,
+    )
+    if ran.returncode:
+        last = (ran.stderr or ran.stdout).strip().splitlines()[-1:]
+        raise UserError(f"the simulated client failed: {' '.join(last)}")
+    _quote(to, scenario.prompt, ran.stdout)
+
+
+def _run_real(
+    to: Console,
+    version: str,
+    scenario: Scenario,
+    proxy: Proxy,
+    folder: Path,
+    home: Path,
+    cwd: Path,
+) -> None:
+    try:
+        client = fetch(newest_version() if version == "newest" else version)
+    except NpmFailed as error:
+        raise UserError(f"the real client could not be fetched: {error}") from error
+    to.print(f"The real Claude Code {client.version}, with a made-up key and a home of its own:")
+    numbers = tuple(int(part) for part in client.version.split("."))
+    events = events_for(numbers)
+    command = hook_command(folder / "sessions.json")
+    try:
+        ran = run_once(
+            client,
+            scenario.prompt,
+            home=home,
+            cwd=cwd,
+            proxy_port=proxy.port,
+            ca_cert=proxy.ca_cert,
+            settings=hook_settings(command, events) if events else None,
+            tools=scenario.tools,
+            output_format=None,
+        )
+    except (TimeoutError, ValueError) as error:
+        raise UserError(str(error)) from error
+    _quote(to, scenario.prompt, ran.stdout)
+
+
+def _quote(to: Console, prompt: str, answer: str) -> None:
+    to.print(f"  > {prompt}", markup=False)
+    for line in answer.strip().splitlines():
+        to.print(f"  {line}", markup=False)
+
+
+def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
+    folders = session_folders(captures)
+    if not folders:
+        raise UserError(f"nothing was captured; {captures.parent / 'proxy.log'} may say why.")
+    (folder, *_) = folders
+    files = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    to.print(f"\n[bold]{captures}/{folder.name}[/bold]", soft_wrap=True)
+    for name in files[:_SHOWN_FILES]:
+        to.print(f"  {name}", markup=False)
+    if len(files) > _SHOWN_FILES:
+        to.print(f"  … and {len(files) - _SHOWN_FILES} more")
+    to.print()
+    session = Accountant(captures, Places(claude_dir)).account(folder)
+    print_session(to, session, totals_of(session), False)
+    to.print(f"The stand-in served {served} calls; the capture has {len(session.calls)}.")
+    places = f"--captures {captures} --claude-dir {claude_dir}"
+    to.print("\n[bold]Look further[/bold]", soft_wrap=True)
+    for line in (
+        f"jq .body.data.model {folder}/*_req_v1_messages.json",
+        f"ccwire reconcile latest -v {places}",
+        f"ccwire report latest --open {places}",
+        "ccwire run claude        # your own session, captured",
+    ):
+        to.print(f"  {line}", soft_wrap=True, markup=False)
