@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from mitmproxy import connection, ctx, exceptions, http, tls
+from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import server_hooks
 
@@ -25,6 +25,7 @@ from addon.redact import Redactor
 from addon.session_lookup import SessionLookup
 from addon.sessions import SessionsMap, default_sessions_path
 from addon.store import CaptureStore
+from addon.view import AnswerView
 from addon.writer import Answered, Begun, Ended, Writer
 
 logger = logging.getLogger("ccwire")
@@ -47,6 +48,7 @@ class Capture:
         self._stopped = False
 
     def load(self, loader: Loader) -> None:
+        contentviews.add(AnswerView())
         loader.add_option("capture_dir", str, "captures", "Where captures land.")
         loader.add_option(
             "capture_hosts",
@@ -163,12 +165,7 @@ class Capture:
         if self._writer is not None or self._stopped:
             return
         store = CaptureStore(Path(ctx.options.capture_dir).expanduser())
-        try:
-            store.prepare()
-            if count := recover(store):
-                logger.warning(f"ccwire: {count} exchanges of a killed proxy recovered")
-        except OSError as error:  # an error at start-up would end the proxy
-            logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
+        _prepare(store)
         sessions = Path(ctx.options.capture_sessions or default_sessions_path()).expanduser()
         self._resolver = ProcessResolver(ProcessTable().find)
         lookup = SessionLookup(SessionsMap(sessions), _claude_dir())
@@ -177,6 +174,8 @@ class Capture:
         sys.setswitchinterval(_SWITCH_SECONDS)
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
             ctx.options.update(flow_detail=0)  # its lines show URLs as they came
+        if any(screen in ctx.options for screen in ("web_port", "console_layout")):
+            ctx.options.update(store_streamed_bodies=True)  # else its screens show no answer
         logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {store.root}")
 
     def _begin(self, flow: http.HTTPFlow) -> None:
@@ -219,6 +218,18 @@ class Capture:
         if self._upstream is not None and not self._is_captured(flow.request.pretty_host):
             text = "ccwire: capture_upstream is set, every other host is refused\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
+
+
+def _prepare(store: CaptureStore) -> None:
+    """Whatever is wrong with the folder, the proxy starts: an error logged now would end it."""
+    try:
+        store.prepare()
+        if count := recover(store):
+            logger.warning(f"ccwire: {count} exchanges of a killed proxy recovered")
+    except OSError as error:
+        logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
+    except Exception as error:
+        logger.warning(f"ccwire: what a killed proxy left could not be recovered ({error!r})")
 
 
 def _who_left(flow: http.HTTPFlow) -> str:
