@@ -142,7 +142,8 @@ class SimulatedClient:
             words = {"last_assistant_message": said} if self.profile.agent_meta else {}
             session.hook("Stop", stop_hook_active=False, **words)
         if self.profile.release >= (2, 1, 78):
-            transcript.record("last-prompt", lastPrompt=text, leafUuid=transcript.last_uuid())
+            leaf = {"leafUuid": transcript.last_uuid()} if self.profile.agent_header else {}
+            transcript.record("last-prompt", lastPrompt=text, **leaf)
         self._turns += 1
         self._note_result(said, time.monotonic() - started)
         return said

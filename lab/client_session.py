@@ -11,7 +11,7 @@ from typing import Any
 from lab.client_call import headers, message_body
 from lab.client_cost import Spent
 from lab.client_hooks import run_hooks
-from lab.client_transcript import Agent, Transcript
+from lab.client_transcript import Agent, Transcript, now
 from lab.client_wire import Reply, Wire
 from lab.profiles import Profile
 
@@ -165,7 +165,16 @@ class Session:
             return None
         reference = str(uuid.uuid4())
         named = {"agentId": agent.id} if agent else {}
-        self.transcript.record("api-request", agent, **named, id=reference, querySource="lab")
+        self.transcript.record(
+            "api-request",
+            agent,
+            **named,
+            id=reference,
+            timestamp=now(),
+            version=self.profile.version,
+            querySource="lab",
+            params={"model": self.profile.model},
+        )
         return reference
 
     def _api_error(self, reply: Reply, agent: Agent | None, attempt: int, wait_ms: int) -> None:

@@ -83,8 +83,10 @@ class Transcript:
             final = self._has_final_usage(agent, last=index == len(groups) - 1)
             final = final and reply.complete
             stop_reason = message.get("stop_reason") if self._profile.stop_reason else None
+            details = {"stop_details": None} if self._profile.release >= (2, 1, 168) else {}
             written = {
                 **message,
+                **details,
                 "content": group,
                 "stop_reason": stop_reason if final else None,
                 "usage": self._usage(reply.usage) if final else reply.start_usage,
@@ -93,7 +95,7 @@ class Transcript:
             if self._profile.line_a_call:
                 fields |= {"costUSD": 0.0, "durationMs": 1}
             if self._profile.release >= (2, 1, 274):
-                fields["apiBlockIndex"] = index
+                fields |= {"apiBlockIndex": index, "effort": "medium", "perTurnEffort": None}
             if self._profile.request_id and reply.request_id:
                 fields["requestId"] = reply.request_id
             if request_ref is not None:
@@ -125,6 +127,12 @@ class Transcript:
 
     def system(self, subtype: str, agent: Agent | None = None, **fields: Any) -> str:
         return self._line("system", agent, {"subtype": subtype, **fields})
+
+    def attachment(self, agent: Agent | None = None) -> None:
+        """What newer clients put beside a prompt for the model to know."""
+        if self._profile.release >= (2, 1, 98):
+            told = {"type": "lab_note", "content": "There is nothing to know."}
+            self._line("attachment", agent, {"attachment": told})
 
     def record(self, kind: str, agent: Agent | None = None, **fields: Any) -> None:
         """A line outside the conversation: neither uuid nor parent."""
@@ -206,6 +214,8 @@ class Transcript:
             told |= {"iterations": told.get("iterations", []), "speed": "standard"}
         if self._profile.release >= (2, 1, 274):
             told.setdefault("output_tokens_details", {"thinking_tokens": 0})
+        if self._profile.cost_state:
+            told["fallback_credit"] = None
         return told
 
     def _write(self, path: Path, record: Mapping[str, Any]) -> None:

@@ -22,11 +22,14 @@ class Conversation:
         self.agent = agent
         self.messages: list[dict[str, Any]] = []
         self.failed: Reply | None = None  # the answer that ended it, if none came
+        self._usage: dict[str, Any] | None = None
+        self._tools_used = 0
         self._background: list[tuple[Agent, Conversation, threading.Thread]] = []
 
     def say(self, text: str, *, interrupt_after: int | None = None, **line: Any) -> str:
         """Says something to the model and lets it work until it is done; gives its last words."""
         self.session.transcript.user(text, self.agent, **line)
+        self.session.transcript.attachment(self.agent)
         self.messages.append({"role": "user", "content": text})
         while True:
             reply, reference = self.session.call(
@@ -42,11 +45,13 @@ class Conversation:
                 self.failed = reply
                 return self._gave_up(reply)
             source = self.session.transcript.assistant(reply, self.agent, reference)
+            self._usage = reply.usage
             content = reply.message["content"]
             self.messages.append({"role": "assistant", "content": content})
             calls = [block for block in content if block["type"] == "tool_use"]
             if not calls:
                 return "".join(b["text"] for b in content if b["type"] == "text")
+            self._tools_used += len(calls)
             self._use_tools(calls, source)
 
     def wait_for_agents(self) -> str:
@@ -128,14 +133,21 @@ class Conversation:
         else:
             thread.join()
             text = conversation.last_words()
-            details = {"content": [{"type": "text", "text": text}]}
+            details = {"content": [{"type": "text", "text": text}], **conversation.totals()}
             if self.session.profile.release >= (2, 0, 0):
                 details |= {"status": "completed"}
         if self.session.profile.release >= (2, 0, 0):
             details |= {"agentId": agent.id, "prompt": call["input"]["prompt"]}
-        if self.session.profile.release >= (2, 1, 98):
+        if self.session.profile.release >= (2, 1, 98) and not self.session.profile.background:
             details |= {"agentType": agent.type}
         return _result(call, [{"type": "text", "text": text}]), {"toolUseResult": details}
+
+    def totals(self) -> dict[str, Any]:
+        """What a subagent's result tells of its work: its last call's usage, as the real one."""
+        usage = self._usage or {}
+        tokens = sum(count for count in usage.values() if isinstance(count, int))
+        told = {"totalDurationMs": 1, "totalTokens": tokens, "totalToolUseCount": self._tools_used}
+        return {**told, "usage": usage}
 
     def last_words(self) -> str:
         content = self.messages[-1]["content"] if self.messages else ""
