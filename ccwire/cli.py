@@ -9,6 +9,7 @@ COMMANDS = {
     "demo": "See it work: a loopback capture, no account needed.",
     "hooks": "Let the client tell which process is which session.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
+    "diff": "Compare content: a request with the one before, an answer with the transcript.",
     "run": "Run the client and capture what it sends.",
     "schema": "See a change of the client's formats the day it ships.",
     "sessions": "List captured and running sessions.",

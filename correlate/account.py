@@ -19,15 +19,13 @@ from correlate.captures import (
     response_file,
 )
 from correlate.findings import Finding, Reconciliation, Witness
-from correlate.join import Joined, join
+from correlate.join import CALL_KINDS, Joined, join
 from correlate.kinds import RequestFacts, facts_of, may_repeat
 from correlate.origins import Origins
 from correlate.places import Places, SessionFiles
 from correlate.reconcile import Evidence, judge
 from correlate.transcript import Progress, Transcript, read_transcript
 from correlate.witnesses import Account, account_of, hold_against
-
-CALL_KINDS = ("messages", "count_tokens")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from addon.format import Exchange
 from correlate.turns import Turn
 from correlate.usage import fingerprint
 
+CALL_KINDS = ("messages", "count_tokens")  # the exchanges that are calls to the model
 _SLACK = 1.0  # seconds by which two clocks' readings of one moment may differ
 _LATEST = 60.0  # seconds after an answer's end by which its line is written
 

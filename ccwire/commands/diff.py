@@ -1,0 +1,139 @@
+"""`ccwire diff`: what a call's request added to the one before, and its answer as it was kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.session_argument import captured_session
+from ccwire.tables import console
+from correlate.answer_diff import BlockFinding
+from correlate.diff import CallDiff, session_diffs
+from correlate.places import Places
+from correlate.request_diff import Change, parting, preview
+
+_MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+
+
+@click.command("diff")
+@click.argument("session")
+@click.argument("number", required=False, type=int, metavar="[N]")
+@captures_option
+@claude_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    number: int | None,
+    captures: Path,
+    claude_dir: Path,
+    as_json: bool,
+) -> None:
+    """Compare content: call N of SESSION, or all of them, with the call before and the transcript.
+
+    SESSION is an id, a unique prefix, a folder, or `latest`. Exit code 1 if an answer is not in
+    the transcript as it came over the wire.
+    """
+    found = captured_session(session, captures, claude_dir)
+    try:
+        diffs = list(session_diffs(found.capture, found.session_id, Places(claude_dir), number))
+    except KeyError:
+        raise UserError(
+            f"session {found.session_id} has no call {number}; `ccwire reconcile` numbers them."
+        ) from None
+    if as_json:
+        report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}
+        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+    else:
+        to = console()
+        for diff in diffs:
+            _print(to, diff)
+    ctx.exit(1 if any(diff.differs for diff in diffs) else 0)
+
+
+def _print(to: Console, diff: CallDiff) -> None:
+    call = diff.call
+    to.print(Text(f"call {call.sequence}", "bold"), Text(f"{call.path} {call.model or ''}"))
+    after = f"after call {diff.previous}" if diff.previous else "the first of its thread"
+    to.print(f"  request, {after}:")
+    if not diff.request:
+        to.print("    nothing changed")
+    for text in _request_texts(diff):
+        to.print(text, overflow="ellipsis", no_wrap=True)
+    if diff.answer is None:
+        to.print(f"  answer: {diff.note}")
+        return
+    to.print(f"  answer, against {', '.join(diff.places)}:")
+    for block in diff.answer:
+        to.print(_block_text(block), overflow="ellipsis", no_wrap=True)
+
+
+def _request_texts(diff: CallDiff) -> Iterator[Text]:
+    """A thread's first request offers all its tools and betas at once: a line for each kind."""
+    in_one = ("tools", "betas") if diff.previous is None else ()
+    for change in diff.request:
+        if change.place.partition(".")[0] not in in_one:
+            yield _change_text(change)
+    for name in in_one:
+        offered = [change for change in diff.request if change.place.partition(".")[0] == name]
+        names = [c.place.partition(".")[2] or str(c.after) for c in offered]
+        if names:
+            yield Text(f"    + {len(names)} {name}  ", "green").append(", ".join(names), "default")
+
+
+def _change_text(change: Change) -> Text:
+    mark, style = _MARKS[change.change]
+    text = Text(f"    {mark} {change.place}  ", style)
+    if change.change == "changed":
+        before, after = parting(change.before, change.after)
+        return text.append(f"{before} → {after}", "default")
+    return text.append(preview(change.after if mark == "+" else change.before), "default")
+
+
+def _block_text(block: BlockFinding) -> Text:
+    style = "green" if block.verdict == "equal" else "red bold"
+    text = Text(f"    [{block.index}] {block.type} ")
+    text.append(block.verdict, style)
+    if block.place:
+        text.append(f" at {block.place}")
+    if block.verdict != "equal":
+        if block.wire is not None:
+            text.append(f"\n        wire:       {preview(block.wire)}")
+        if block.transcript is not None:
+            text.append(f"\n        transcript: {preview(block.transcript)}")
+    return text
+
+
+def _json(diff: CallDiff) -> dict[str, Any]:
+    answer = None
+    if diff.answer is not None:
+        answer = [
+            {
+                "index": block.index,
+                "type": block.type,
+                "verdict": block.verdict,
+                "place": block.place,
+                "wire": block.wire,
+                "transcript": block.transcript,
+            }
+            for block in diff.answer
+        ]
+    return {
+        "sequence": diff.call.sequence,
+        "model": diff.call.model,
+        "agent_id": diff.call.agent_id,
+        "previous": diff.previous,
+        "request": [
+            {"place": c.place, "change": c.change, "before": c.before, "after": c.after}
+            for c in diff.request
+        ],
+        "answer": answer,
+        "transcript": list(diff.places),
+        "note": diff.note,
+    }

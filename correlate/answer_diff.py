@@ -1,0 +1,112 @@
+"""An answer as it came over the wire against the same answer in the transcript. Pure.
+
+Block by block: text, thinking, tool calls. What was redacted in the capture is no difference.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Block = dict[str, Any]
+
+_REDACTED = re.compile(r"<redacted:[^>]*>")
+# What makes a block what it is; the rest is added by the client, or by the API for itself.
+_TELLING = {
+    "text": ("text",),
+    "thinking": ("thinking", "signature"),
+    "redacted_thinking": ("data",),
+    "tool_use": ("id", "name", "input"),
+    "server_tool_use": ("id", "name", "input"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFinding:
+    """How one block fared: equal, changed, missing (from the transcript) or added (there)."""
+
+    index: int
+    type: str
+    verdict: str
+    place: str | None = None  # where in the block: a field, and how far into it
+    wire: Any = None
+    transcript: Any = None
+
+
+def answer_findings(wire: Sequence[Block], transcript: Sequence[Block]) -> list[BlockFinding]:
+    """Blocks are paired in order; one that the other side lacks is passed over there."""
+    found: list[BlockFinding] = []
+    left = list(transcript)
+    for index, block in enumerate(wire):
+        kind = str(block.get("type"))
+        at = next((i for i, other in enumerate(left) if _same_place(block, other)), None)
+        if at is None:
+            if _says_something(block):
+                found.append(BlockFinding(index, kind, "missing", wire=block))
+            continue
+        found += [_added(index, extra) for extra in left[:at]]
+        other = left[at]
+        left = left[at + 1 :]
+        place = _first_difference(block, other)
+        verdict = "equal" if place is None else "changed"
+        found.append(
+            BlockFinding(index, kind, verdict, place, block, other)
+            if place
+            else BlockFinding(index, kind, verdict)
+        )
+    return found + [_added(len(wire), extra) for extra in left]
+
+
+def _added(index: int, block: Block) -> BlockFinding:
+    return BlockFinding(index, str(block.get("type")), "added", transcript=block)
+
+
+def _same_place(wire: Block, transcript: Block) -> bool:
+    if wire.get("type") != transcript.get("type"):
+        return False
+    return "id" not in wire or wire["id"] == transcript.get("id")
+
+
+def _says_something(block: Block) -> bool:
+    """The client writes no line for an empty text."""
+    return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
+
+
+def _first_difference(wire: Block, transcript: Block) -> str | None:
+    for name in _TELLING.get(str(wire.get("type")), tuple(wire)):
+        place = _differ(wire.get(name), transcript.get(name), name)
+        if place is not None:
+            return place
+    return None
+
+
+def _differ(wire: Any, transcript: Any, place: str) -> str | None:
+    """The first place where two values part, as a path into them."""
+    if isinstance(wire, dict) and isinstance(transcript, dict):
+        for name in {**wire, **transcript}:
+            found = _differ(wire.get(name), transcript.get(name), f"{place}.{name}")
+            if found is not None:
+                return found
+        return None
+    if isinstance(wire, list) and isinstance(transcript, list) and len(wire) == len(transcript):
+        for index, (one, other) in enumerate(zip(wire, transcript, strict=True)):
+            found = _differ(one, other, f"{place}[{index}]")
+            if found is not None:
+                return found
+        return None
+    if isinstance(wire, str) and isinstance(transcript, str):
+        return _differ_in_text(wire, transcript, place)
+    return None if wire == transcript or (not wire and not transcript) else place
+
+
+def _differ_in_text(wire: str, transcript: str, place: str) -> str | None:
+    if wire == transcript:
+        return None
+    if _REDACTED.search(wire):
+        known = ".*?".join(re.escape(part) for part in _REDACTED.split(wire))
+        if re.fullmatch(known, transcript, re.DOTALL):
+            return None
+    same = 0
+    while same < min(len(wire), len(transcript)) and wire[same] == transcript[same]:
+        same += 1
+    return f"{place}, character {same}"
