@@ -20,8 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from correlate.schema.snapshot import Field
 from correlate.schema.versions import version_key
 from lab import npm
+from lab.atlas_baselines import baseline_files
 from lab.atlas_evidence import cache, outcomes, snapshot_of_release
 from lab.atlas_facts import Fact, facts_of, next_to_try, spans, spread
+from lab.atlas_page import Tried, page
 from lab.atlas_run import run_release
 
 RELEASES = 44
@@ -72,17 +74,34 @@ def main() -> None:
     given = parser.parse_args()
     folder = cache()
     atlas = Atlas(folder, sorted(npm.versions(), key=version_key))
-    planned = spread(atlas.releases, given.releases) if given.releases > 1 else []
-    with _progress(len(planned) + given.bisect) as advance:
+    _run(atlas, given.releases, given.bisect)
+    build(atlas, Path(__file__).parent.parent)
+
+
+def build(atlas: Atlas, root: Path) -> None:
+    """Writes the page and the baselines."""
+    tried = Tried(atlas.releases, list(atlas.outcomes.values()))
+    text = page(spans(atlas.facts, atlas.usable()), tried)
+    (root / "docs" / "atlas.md").write_text(text, encoding="utf-8")
+    folder = root / "correlate" / "baselines"
+    for old in folder.glob("*.json"):
+        old.unlink()
+    for name, text in baseline_files(atlas.snapshots).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _run(atlas: Atlas, releases: int, bisect: int) -> None:
+    planned = spread(atlas.releases, releases) if releases > 1 else []
+    with _progress(len(planned) + bisect) as advance:
         for version in planned:
             advance(version)
             atlas.try_out(version)
-        for _ in range(given.bisect):
-            version = atlas.next()
-            if version is None:
+        for _ in range(bisect):
+            told_most = atlas.next()
+            if told_most is None:
                 break
-            advance(version)
-            atlas.try_out(version)
+            advance(told_most)
+            atlas.try_out(told_most)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ stands after the run), `hooks.jsonl`, `printed.jsonl` and, written last, `outcom
 """
 
 import json
+import mmap
 import shutil
 import subprocess
 import sys
@@ -107,7 +108,7 @@ def read_outcome(evidence: Path) -> Outcome | None:
 def _run(client: Client, folder: Path, confdir: Path) -> Outcome:
     cwd = folder / "work"
     cwd.mkdir()
-    home = _home(folder / "home", cwd)
+    home = _home(folder / "home", cwd, _known_hooks(Path(client.command[-1])))
     with (
         StandIn(scenarios.named("plain")) as api,
         Proxy(
@@ -134,9 +135,9 @@ def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) 
             api.scenario = scenarios.named(name)
             command = [*client.command, "-p", prompt or api.scenario.prompt]
             command += _options(known, home / SETTINGS, go_on=bool(ran))
-            _, stdout, stderr = run_command(command, env, cwd, _SECONDS)
+            code, stdout, _ = run_command(command, env, cwd, _SECONDS)
             if not api.ledger.messages():
-                problem = _reason(stdout, stderr)
+                problem = f"ended before any call, with exit code {code}"
                 break
             ran.append(name)
             _note_printed(home, stdout)
@@ -153,13 +154,19 @@ def _options(known: str, settings: Path, *, go_on: bool) -> list[str]:
     if "--output-format" in known:
         options += ["--output-format", "json"]
     if "--settings" in known:
-        options += ["--settings", json.dumps({"hooks": dict.fromkeys(HOOKS, _HOOKS)})]
+        options += ["--settings", str(settings)]  # some releases take a file only
     if "--allowedTools" in known:
         options += ["--allowedTools", ",".join(TOOLS)]
     return options
 
 
-def _home(home: Path, cwd: Path) -> Path:
+def _known_hooks(program: Path) -> list[str]:
+    """The events this release knows: one that it does not makes it pass over all of them."""
+    with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return [event for event in HOOKS if text.find(f'"{event}"'.encode()) >= 0]
+
+
+def _home(home: Path, cwd: Path, events: list[str]) -> Path:
     """The oldest releases take key and allowed tools from their configuration alone."""
     lab_home(home, cwd)
     (home / "hooks").mkdir()
@@ -168,19 +175,13 @@ def _home(home: Path, cwd: Path) -> Path:
     state["projects"][str(cwd)]["allowedTools"] = list(TOOLS)
     state["primaryApiKey"] = MADE_UP_KEY
     path.write_text(json.dumps(state))
-    (home / SETTINGS).write_text(json.dumps({"hooks": dict.fromkeys(HOOKS, _HOOKS)}))
+    (home / SETTINGS).write_text(json.dumps({"hooks": dict.fromkeys(events, _HOOKS)}))
     return home
 
 
 def _note_printed(home: Path, stdout: str) -> None:
     with (home / PRINTED).open("a") as file:
         file.write(stdout.strip() + "\n")
-
-
-def _reason(stdout: str, stderr: str) -> str:
-    """The last line it said, which is where programs put the reason."""
-    lines = [line.strip() for line in (stderr + stdout).splitlines() if line.strip()]
-    return f"made no call; it said: {lines[-1][:120]}" if lines else "made no call and said nothing"
 
 
 def _keep(outcome: Outcome, evidence: Path, folder: Path | None) -> Outcome:

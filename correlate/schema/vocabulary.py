@@ -65,7 +65,7 @@ _ID = re.compile(
     | ^claude-""",
     re.VERBOSE,
 )
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,47}")
 _ODD_WORD = re.compile(
     r"\d{1,2}[smhd]|[a-z][a-z_]{1,39}_20\d{6}|(image|audio|video|text|application)/[a-z0-9.+-]{1,40}"
 )
