@@ -6,7 +6,9 @@ under `unknown/` and is filed with the first session that process turns out to h
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,6 +16,7 @@ import orjson
 from addon import manifest as manifests
 from addon.answer import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.books import Books, Finished
+from addon.drift import DriftWatch, Sighting
 from addon.format import Exchange
 from addon.identity import Evidence, Identity, identify
 from addon.processes import ClientProcess, ProcessResolver
@@ -35,6 +38,9 @@ from addon.store import CaptureStore, Slot, write_whole
 from addon.traffic import summary
 
 logger = logging.getLogger("ccwire")
+
+_IDLE_SECONDS = 0.05  # at a time: the next request must not find the writer busy
+_CLOSING_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -79,6 +85,7 @@ class Filing:
         self._open: dict[str, _Open] = {}
         self._waiting: list[_Waiting] = []
         self._books = Books(store, lookup.entry)
+        self._drift = DriftWatch(self._note_drift)
         self._said: set[str] = set()
 
     def begin(self, seen: RequestSeen) -> None:
@@ -165,6 +172,7 @@ class Filing:
         self._books.enter(session_id, Finished(exchange.slot, line, conflicts))
         if session_id is None and exchange.process is not None:
             self._waiting.append(_Waiting(exchange.process, exchange.slot, line))
+        self._look_for_drift(exchange, line)
         logger.info(summary(session_id, line))
 
     def settle(self) -> None:
@@ -181,10 +189,15 @@ class Filing:
                 self._file(waiting, session_id)
         self._books.write()
 
+    def idle(self) -> None:
+        """Nothing has happened for a while: time for what can wait."""
+        self._drift.look(_IDLE_SECONDS)
+
     def close(self) -> None:
         for flow_id in list(self._open):
             self.end(flow_id, time.time(), "proxy_stopped", "the proxy was stopped")
         self.settle()
+        self._drift.look(_CLOSING_SECONDS)
 
     def failed(self, flow_id: str | None, error: Exception) -> None:
         """One clear line a cause, and a gap in the manifest as soon as one can be written."""
@@ -240,6 +253,19 @@ class Filing:
         self._books.enter(session_id, Finished(new, line))
         kept = self._store.remove_exchange(waiting.slot.folder, line.flow_id)
         self._books.change(None, lambda m: manifests.recounted(m, kept))
+
+    def _look_for_drift(self, exchange: _Open, line: Exchange) -> None:
+        session_id = exchange.identity.session_id
+        entry = self._lookup.entry(session_id) if session_id else None
+        transcript = Path(entry.transcript_path) if entry and entry.transcript_path else None
+        version = line.claude_version or (entry.claude_version if entry else None)
+        slot = exchange.slot
+        self._drift.add(
+            Sighting(session_id, version, slot.request_file, slot.response_file, transcript)
+        )
+
+    def _note_drift(self, session_id: str | None, found: Iterable[str]) -> None:
+        self._books.change(session_id, lambda m: manifests.with_drift(m, found))
 
     def _gap(self, session_id: str | None, kind: str, exchange: _Open | None, detail: str) -> None:
         gap = {

@@ -121,6 +121,8 @@ class Writer:
             while self._jobs:
                 self._one(self._jobs.popleft())
             self._safely(self._filing.settle, None)
+            if not woken:
+                self._safely(self._filing.idle, None)
             if closing and not self._jobs:
                 self._safely(self._filing.close, None)
                 return
