@@ -3,6 +3,7 @@
 Whatever goes wrong here is logged and counted: the client's bytes always go through unchanged.
 """
 
+import ipaddress
 import logging
 import os
 import sys
@@ -18,6 +19,7 @@ from mitmproxy.proxy import server_hooks
 
 from addon.filing import Filing
 from addon.key import KEY_FILE, redaction_key
+from addon.launch import LOOPBACK
 from addon.processes import ProcessResolver, ProcessTable
 from addon.record import RequestSeen, ResponseSeen
 from addon.recovery import recover
@@ -99,6 +101,9 @@ class Capture:
             self._resolver = None
 
     def client_connected(self, client: connection.Client) -> None:
+        if ctx.options.listen_host == "" and not _is_local(client.peername):
+            client.error = "ccwire serves this machine only, unless --listen-host says otherwise"
+            return
         self._start()
         if self._resolver is not None and client.peername and client.sockname:
             self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
@@ -176,6 +181,11 @@ class Capture:
             ctx.options.update(flow_detail=0)  # its lines show URLs as they came
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):
             ctx.options.update(store_streamed_bodies=True)  # else its screens show no answer
+        if ctx.options.listen_host not in ("", *LOOPBACK):
+            logger.warning(
+                f"ccwire: OPEN TO OTHERS: the proxy listens on {ctx.options.listen_host}, so other "
+                "machines can use it; start it with --listen-host 127.0.0.1 if you do not mean that"
+            )
         logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {store.root}")
 
     def _begin(self, flow: http.HTTPFlow) -> None:
@@ -230,6 +240,16 @@ def _prepare(store: CaptureStore) -> None:
         logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
     except Exception as error:
         logger.warning(f"ccwire: what a killed proxy left could not be recovered ({error!r})")
+
+
+def _is_local(peer: tuple[str, int] | None) -> bool:
+    """mitmproxy listens on every address unless told; we serve loopback unless told."""
+    try:
+        address = ipaddress.ip_address(peer[0].partition("%")[0]) if peer else None
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return address is not None and (mapped or address).is_loopback
 
 
 def _who_left(flow: http.HTTPFlow) -> str:
