@@ -12,6 +12,7 @@ COMMANDS = {
     "diff": "Compare content: a request with the one before, an answer with the transcript.",
     "run": "Run the client and capture what it sends.",
     "schema": "See a change of the client's formats the day it ships.",
+    "pack": "Pack a session's files into one a hundredth the size, and back.",
     "sessions": "List captured and running sessions.",
     "doctor": "Check that everything is in place for a capture.",
 }

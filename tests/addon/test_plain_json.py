@@ -17,7 +17,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(_VALUES)
 def test_it_writes_and_reads_what_the_json_package_does(value: Any) -> None:
     assert dumps(value) == json.dumps(value)

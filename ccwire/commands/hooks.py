@@ -1,0 +1,164 @@
+"""`ccwire hooks`: puts our hooks into the client's settings, takes them out, tells how they are."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from addon.settings import (
+    SCOPES,
+    ScopeStatus,
+    SettingsError,
+    disabled_by,
+    hook_command,
+    scope_statuses,
+    settings_path,
+)
+from addon.settings_change import Change, make_change, plan_install, plan_uninstall
+from addon.settings_text import EVENTS, CommentsAtStake, find_hooks
+from ccwire.options import UserError, claude_dir_option, json_option
+from ccwire.tables import Column, console, print_table
+
+_SCOPE = click.Choice(SCOPES)
+_scope_option = click.option(
+    "--scope",
+    type=_SCOPE,
+    default="user",
+    show_default=True,
+    help="Whose settings: yours, the project's, or yours in this project.",
+)
+_print_option = click.option(
+    "--print", "only_print", is_flag=True, help="Show the settings instead of writing them."
+)
+_force_option = click.option(
+    "--force", is_flag=True, help="Even if comments inside our hooks are lost (a backup is kept)."
+)
+
+
+@click.group("hooks")
+def command() -> None:
+    """Let the client's hooks tell which process is which session."""
+
+
+@command.command()
+@_scope_option
+@claude_dir_option
+@_print_option
+@_force_option
+def install(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None:
+    """Put the hooks into the settings; all else in there stays."""
+    path = settings_path(scope, claude_dir, Path.cwd())
+    change = _planned(lambda: plan_install(path, hook_command(), force=force))
+    if only_print:
+        click.echo(change.after, nl=False)
+        return
+    if change.before == change.after:
+        click.echo(f"The hooks are in {path} already; nothing changed.")
+    else:
+        _make(change)
+        click.echo(f"The hooks are in {path} now: each session that starts is noted.")
+        if scope == "project":
+            click.echo(
+                "If you share this file: the command in it is a path of this machine. "
+                "`--scope local` keeps it to yourself."
+            )
+    if find_hooks(change.after or "{}").disabled:
+        click.echo('Hooks are switched off in this file ("disableAllHooks"): they will not run.')
+
+
+@command.command()
+@_scope_option
+@claude_dir_option
+@_print_option
+@_force_option
+def uninstall(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None:
+    """Take the hooks out of the settings, and nothing else."""
+    path = settings_path(scope, claude_dir, Path.cwd())
+    change = _planned(lambda: plan_uninstall(path, force=force))
+    if only_print:
+        click.echo(change.after or "", nl=False)
+    elif change.before == change.after:
+        click.echo(f"There are no hooks of ccwire in {path}; nothing changed.")
+    else:
+        _make(change)
+        gone = change.after is None
+        click.echo(
+            f"{path} held nothing else and is removed." if gone else f"The hooks are out of {path}."
+        )
+
+
+@command.command()
+@click.option("--scope", type=_SCOPE, help="Only this scope.")
+@claude_dir_option
+@json_option
+@click.pass_context
+def status(ctx: click.Context, scope: str | None, claude_dir: Path, as_json: bool) -> None:
+    """Show where the hooks are, and whether they still work. Exit code 1 if they do not."""
+    every = scope_statuses(claude_dir, Path.cwd())
+    shown = [found for found in every if scope in (None, found.scope)]
+    setting = disabled_by(every)
+    if as_json:
+        report = {"scopes": [_to_json(found) for found in shown], "disabled_by": setting}
+        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+    else:
+        _print_status(shown, setting)
+    installed = any(found.hooks.commands for found in shown)
+    broken = any(found.drift or found.error for found in shown)
+    ctx.exit(1 if broken or (installed and setting) else 0)
+
+
+def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
+    to = console()
+    columns = [Column("scope"), Column("hooks"), Column("settings", grows=True)]
+    rows = [[found.scope, _in_words(found), str(found.path)] for found in shown]
+    print_table(to, columns, rows)
+    for found in shown:
+        if found.error:
+            click.echo(f"{found.error}.")
+        if found.drift:
+            click.echo(f"{found.scope}: {'; '.join(found.drift)}.")
+            click.echo(f"  `ccwire hooks install --scope {found.scope}` puts that right.")
+    if setting:
+        click.echo(f"The client runs no hooks here: {setting}.")
+
+
+def _in_words(found: ScopeStatus) -> str:
+    if found.error:
+        return "not readable"
+    if not found.hooks.commands:
+        return "not installed" if found.exists else "no such file"
+    events = len(set(EVENTS) & found.hooks.commands.keys())
+    return f"{'drifted' if found.drift else 'installed'}, {events} of {len(EVENTS)} events"
+
+
+def _to_json(found: ScopeStatus) -> dict[str, Any]:
+    return {
+        "scope": found.scope,
+        "path": str(found.path),
+        "exists": found.exists,
+        "events": list(found.hooks.commands),
+        "commands": sorted({c for commands in found.hooks.commands.values() for c in commands}),
+        "drift": list(found.drift),
+        "disable_all_hooks": found.hooks.disabled,
+        "error": found.error,
+    }
+
+
+def _planned(plan: Callable[[], Change]) -> Change:
+    try:
+        return plan()
+    except SettingsError as error:
+        raise UserError(f"{error}; nothing was written.") from error
+    except CommentsAtStake as error:
+        raise UserError(f"{error}, which would be lost: move them, or add --force.") from error
+
+
+def _make(change: Change) -> None:
+    try:
+        backup = make_change(change)
+    except SettingsError as error:
+        raise UserError(f"{error}; nothing was written.") from error
+    if backup:
+        click.echo(f"The file as it was is kept as {backup.name}.")
