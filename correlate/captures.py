@@ -16,6 +16,7 @@ from addon.format import (
     parse_file_name,
     parse_json,
 )
+from correlate.pack_reader import packed_name, read_packed
 
 
 def session_folders(captures: Path) -> list[Path]:
@@ -65,6 +66,7 @@ def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
 
 
 def request_file(folder: Path, sequence: int) -> Path | None:
+    """Its place; a packed one is not open there, and `read_request` reads it all the same."""
     return _exchange_file(folder, sequence, "req")
 
 
@@ -85,14 +87,16 @@ def _exchange_file(folder: Path, sequence: int, direction: str) -> Path | None:
     for path in folder.glob(f"{sequence:04d}_{direction}_*.json"):
         if parse_file_name(path.name) == (sequence, direction):
             return path
-    return None
+    packed = packed_name(folder, (sequence, direction))
+    return folder / packed if packed else None
 
 
 def _read(folder: Path, sequence: int, direction: str) -> dict[str, Any]:
     path = _exchange_file(folder, sequence, direction)
     if path is None:
         raise FileNotFoundError(f"{folder.name} has no {direction} file {sequence:04d}")
-    value = parse_json(path.read_bytes())
+    packed = None if path.exists() else read_packed(folder, (sequence, direction))
+    value = parse_json(path.read_bytes() if packed is None else packed)
     if not isinstance(value, dict):
         raise ValueError(f"{path.name} is not a capture file")
     return value
