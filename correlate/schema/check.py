@@ -14,6 +14,10 @@ _GONE = ("removed", "became-optional")
 # Which headers go along depends on how a user is connected and pays; which files, on what is used.
 _ONLY_WHAT_COMES = ("wire/header/",)
 _NOT_CHECKED = ("layout", "wire/header/response/")
+# What the API answers elsewhere (settings, feature flags) is an account's own, not a format.
+_CHECKED_ANSWERS = tuple(
+    f"wire/answer/{kind}" for kind in ("messages", "count_", "error", "block/")
+)
 
 
 def drift(
@@ -34,9 +38,15 @@ def drift_from(baseline: Snapshot, observed: Snapshot) -> list[Change]:
 
 
 def _is_drift(change: Change) -> bool:
-    if change.severity == INFORMATIONAL or change.bucket.startswith(_NOT_CHECKED):
+    if change.severity == INFORMATIONAL or not _is_checked(change.bucket):
         return False
     if change.kind in _GONE:
         known = change.always and change.sure >= SURE
         return known and not change.bucket.startswith(_ONLY_WHAT_COMES)
     return True
+
+
+def _is_checked(bucket: str) -> bool:
+    if bucket.startswith("wire/answer/"):
+        return bucket.startswith(_CHECKED_ANSWERS)
+    return not bucket.startswith(_NOT_CHECKED)

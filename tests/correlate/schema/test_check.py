@@ -115,6 +115,13 @@ def test_headers_depend_on_how_a_user_connects() -> None:
     assert [(c.kind, c.path) for c in changes] == [("added", "x-new")]
 
 
+def test_what_the_api_answers_about_an_account_is_no_format() -> None:
+    known = seen("wire/answer/settings", {"a": 1})
+    assert drift_from(known, seen("wire/answer/settings", {"b": 1})) == []
+    assert drift_from(known, seen("wire/answer/eval", {"b": 1})) == []
+    assert len(drift_from(known, seen("wire/answer/messages", {"b": 1}))) == 1
+
+
 def test_each_version_is_held_against_its_own_baseline() -> None:
     bucket = "transcript/user"
     baselines = {"1.0.0": seen(bucket, {"a": 1}), "2.0.0": seen(bucket, {"a": 1, "b": 1})}
