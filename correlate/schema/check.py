@@ -15,9 +15,7 @@ _GONE = ("removed", "became-optional")
 _ONLY_WHAT_COMES = ("wire/header/",)
 _NOT_CHECKED = ("layout", "wire/header/response/")
 # What the API answers elsewhere (settings, feature flags) is an account's own, not a format.
-_CHECKED_ANSWERS = tuple(
-    f"wire/answer/{kind}" for kind in ("messages", "count_", "error", "block/")
-)
+_ANSWERS = ("messages", "count_tokens", "error", "block/")
 
 
 def drift(
@@ -48,5 +46,5 @@ def _is_drift(change: Change) -> bool:
 
 def _is_checked(bucket: str) -> bool:
     if bucket.startswith("wire/answer/"):
-        return bucket.startswith(_CHECKED_ANSWERS)
+        return bucket.removeprefix("wire/answer/").startswith(_ANSWERS)
     return not bucket.startswith(_NOT_CHECKED)
