@@ -3,39 +3,36 @@
 No file and no clock here. A line is what stands in `body.events` and, meanwhile, in the part file.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from addon.decode import decoder_for
-from addon.format import parse_json
 from addon.record import Answer, classify_body
-from addon.redact import DeltaRedactor, Redactor
+from addon.redact import Redactor
+from addon.split_secrets import DeltaRedactor
+from addon.wire_json import dump, embeddable
 from correlate.message import MessageAssembler
 from correlate.sse import Event, SSEParser, parse_event
 
-_PIECES = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "input_json_delta": "partial_json",
-    "signature_delta": "signature",
-}
+_NOT_JSON = object()
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
     event: Event
     at_ms: float
-    data: Any
+    data: Any  # its JSON value, or _NOT_JSON
 
 
 class StreamedAnswer:
     """An SSE answer. `feed` gives the event lines that are safe to write."""
 
     def __init__(self, headers: dict[str, str], redactor: Redactor) -> None:
-        self._headers = headers
         self._redactor = redactor
+        self._encoding = redactor.text(headers.get("content-encoding", ""))
         self._decoder = decoder_for(headers.get("content-encoding", ""))
         self._parser = SSEParser()
         self._assembler = MessageAssembler()
@@ -43,29 +40,34 @@ class StreamedAnswer:
         self._lines: list[bytes] = []
         self._size = 0
         self._wire_size = 0
-        self._last: str | None = None
+        self._at_ms = 0.0
 
     def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
         self._wire_size += len(chunk)
+        self._at_ms = at_ms
         data = self._decoder.decode(chunk)
         self._size += len(data)
-        return self._take(self._parser.feed(data), at_ms)
+        return self._take(self._parser.feed(data))
 
     def finish(self, ended_by: str, error: str | None) -> Answer:
         """`ended_by` as the connection tells it; what the events tell goes first."""
-        self._take(self._parser.flush(), None)
+        self._take(self._parser.flush())
+        if rest := self._parser.rest():
+            # A secret that was going on may go on in here, where nothing tells its characters.
+            is_open = self._across.is_open
+            clean = self._redactor.mark("cut", rest) if is_open else self._redactor.body(rest)
         self._keep(self._across.flush())
-        rest = self._parser.rest()
         if rest:
-            self._lines.append(_line("", None, None, self._redactor.body(rest)))
+            self._lines.append(_line("", None, None, clean))
         result = self._assembler.result()
         if result.complete:
             ended_by = "message_stop"
         elif result.error is not None:
             ended_by = "error_event"
             error = _error_text(result.error)
+        failed = self._redactor.text(self._decoder.failed) if self._decoder.failed else None
         return Answer(
-            body=sse_body(self._lines, self._size, self._headers, self._decoder.failed),
+            body=sse_body(self._lines, self._size, self._encoding, failed),
             message=result.to_json(),
             usage_at_start=result.usage_at_start,
             usage=result.usage,
@@ -75,25 +77,28 @@ class StreamedAnswer:
             wire_size=self._wire_size,
         )
 
-    def _take(self, events: list[Event], at_ms: float | None) -> list[bytes]:
+    def _take(self, events: list[Event]) -> list[bytes]:
         ready: list[_Item] = []
         for event in events:
-            clean = self._redactor.body(event.raw)
-            if clean is not event.raw:
-                event = parse_event(clean)
-            item = _Item(event, at_ms or 0.0, _parsed(event.data))
-            ready += self._across.push(item, _piece(item.data))
+            item = _Item(event, self._at_ms, _value(event.data))
+            if piece := _piece(item.data):
+                ready += self._across.push(item, *piece)
+            else:
+                if _type(item.data) == "content_block_stop":
+                    self._across.end(_block(item.data))
+                ready += self._across.other(item)
         return self._keep(ready)
 
     def _keep(self, items: list[_Item]) -> list[bytes]:
         kept = []
         for item in items:
-            self._assembler.feed(item.data)
-            event = item.event
-            raw = None if event.is_canonical else event.raw
-            is_json = item.data is not None
-            data = event.data if is_json else _as_text(event.data)
-            kept.append(_line(event.event, item.at_ms, data, raw))
+            event, value = item.event, item.data
+            clean = self._redactor.body(event.raw)
+            if clean != event.raw:
+                event = parse_event(clean)
+                value = _value(event.data)
+            self._assembler.feed(value)
+            kept.append(_event_line(event, item.at_ms, value is not _NOT_JSON))
         self._lines += kept
         return kept
 
@@ -115,27 +120,27 @@ class PlainAnswer:
         return []
 
     def finish(self, ended_by: str, error: str | None) -> Answer:
-        body = b"".join(self._chunks)
-        parsed, field = classify_body(self._headers, body, self._redactor, self._kind)
-        if failed := self._decoder.failed:
-            field["decode_error"] = failed
-        complete = ended_by == "http_end"
+        body = classify_body(
+            self._headers,
+            b"".join(self._chunks),
+            self._decoder.failed,
+            self._redactor,
+            self._kind,
+        )
         message = usage = None
-        if isinstance(parsed, dict):
-            if parsed.get("type") == "message":
-                message = parse_json(self._redactor.body(body))
+        if isinstance(body.value, dict):
+            if body.value.get("type") == "message":
+                message = {**body.value, "usage_at_start": None}
                 usage = message["usage"] if isinstance(message.get("usage"), dict) else None
-                message = {**message, "usage_at_start": None}
-            elif parsed.get("type") == "error" and error is None:
-                clean = parse_json(self._redactor.body(body))
-                error = _error_text(clean.get("error"))
+            elif body.value.get("type") == "error" and error is None:
+                error = _error_text(body.value.get("error"))
         return Answer(
-            body=field,
+            body=body.field,
             message=message,
             usage_at_start=None,
             usage=usage,
             error=error,
-            complete=complete,
+            complete=ended_by == "http_end",
             ended_by=ended_by,
             wire_size=self._wire_size,
         )
@@ -168,20 +173,22 @@ def answer_for(
     return PlainAnswer(headers, redactor, kind)
 
 
-def recovered_answer(event_lines: list[bytes]) -> Answer:
+def recovered_answer(events: Iterable[tuple[bytes, dict[str, Any]]]) -> Answer:
     """What a part file's event lines amount to; the proxy that wrote them is gone."""
     assembler = MessageAssembler()
-    for line in event_lines:
-        assembler.feed(orjson.loads(line).get("data"))
+    lines = []
+    for line, event in events:
+        lines.append(line)
+        assembler.feed(event.get("data"))
     result = assembler.result()
     ended_by = "proxy_stopped"
     if result.complete:
         ended_by = "message_stop"
     elif result.error is not None:
         ended_by = "error_event"
-    size = sum(len(line) for line in event_lines)
+    size = sum(len(line) for line in lines)
     return Answer(
-        body=sse_body(event_lines, size, {}, None) if event_lines else {"type": "empty", "size": 0},
+        body=sse_body(lines, size, "", None) if lines else {"type": "empty", "size": 0},
         message=result.to_json(),
         usage_at_start=result.usage_at_start,
         usage=result.usage,
@@ -192,11 +199,9 @@ def recovered_answer(event_lines: list[bytes]) -> Answer:
     )
 
 
-def sse_body(
-    lines: list[bytes], size: int, headers: dict[str, str], failed: str | None
-) -> orjson.Fragment:
+def sse_body(lines: list[bytes], size: int, encoding: str, failed: str | None) -> orjson.Fragment:
     fields: dict[str, Any] = {"type": "sse", "size": size}
-    if encoding := headers.get("content-encoding"):
+    if encoding:
         fields["content_encoding"] = encoding
     if failed:
         fields["decode_error"] = failed
@@ -204,50 +209,66 @@ def sse_body(
     return orjson.Fragment(start + b',"events":[\n' + b",\n".join(lines) + b"\n]}")
 
 
+def _event_line(event: Event, at_ms: float, is_json: bool) -> bytes:
+    data = event.data
+    if data is not None:
+        # A line end in JSON stands between its tokens, where a space does as well.
+        data = data.replace(b"\n", b" ") if is_json else dump(data.decode("utf-8", "replace"))
+    return _line(event.event, at_ms, data, None if is_json and event.is_canonical else event.raw)
+
+
 def _line(event: str, at_ms: float | None, data: bytes | None, raw: bytes | None) -> bytes:
-    line = b'{"event":%s' % orjson.dumps(event)
+    line = b'{"event":%s' % dump(event)
     if at_ms is not None:
         line += b',"at_ms":%.2f' % at_ms
     line += b',"data":%s' % (data if data is not None else b"null")
     if raw is not None:
-        line += b',"raw":%s' % orjson.dumps(raw.decode("utf-8", "replace"))
+        line += b',"raw":%s' % dump(raw.decode("utf-8", "replace"))
     return line + b"}"
 
 
-def _parsed(data: bytes | None) -> Any:
-    """The event's JSON value; None where it is not JSON, or would not fit on one line."""
-    if data is None or b"\n" in data:
-        return None
+def _value(data: bytes | None) -> Any:
     try:
-        return parse_json(data)
+        return _NOT_JSON if data is None else embeddable(data)
     except ValueError:
-        return None
+        return _NOT_JSON
 
 
-def _piece(data: Any) -> str | None:
-    if not isinstance(data, dict) or data.get("type") != "content_block_delta":
+def _piece(data: Any) -> tuple[int | None, str, str] | None:
+    """A piece of text that goes on in the next event like it: its block, its field, itself."""
+    delta = data.get("delta") if _type(data) == "content_block_delta" else None
+    if not isinstance(delta, dict) or (name := _text_field(delta)) is None:
         return None
-    delta = data.get("delta")
-    if not isinstance(delta, dict) or delta.get("type") not in _PIECES:
-        return None
-    piece = delta.get(_PIECES[delta["type"]])
-    return piece if isinstance(piece, str) else None
+    return _block(data), name, delta[name]
+
+
+def _block(data: dict[str, Any]) -> int | None:
+    index = data.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _type(data: Any) -> object:
+    return data.get("type") if isinstance(data, dict) else None
+
+
+def _text_field(delta: dict[str, Any]) -> str | None:
+    """The delta's one field of text, whatever it is called."""
+    names = [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
+    return names[0] if len(names) == 1 else None
 
 
 def _with_text(item: _Item, text: str) -> _Item:
     delta = item.data["delta"]
-    data = {**item.data, "delta": {**delta, _PIECES[delta["type"]]: text}}
-    encoded = orjson.dumps(data)
+    name = _text_field(delta)
+    assert name is not None
+    data = {**item.data, "delta": {**delta, name: text}}
+    encoded = dump(data)
     raw = b"event: %s\ndata: %s\n\n" % (item.event.event.encode(), encoded)
     return _Item(Event(item.event.event, encoded, raw), item.at_ms, data)
-
-
-def _as_text(data: bytes | None) -> bytes | None:
-    return None if data is None else orjson.dumps(data.decode("utf-8", "replace"))
 
 
 def _error_text(error: Any) -> str:
     if not isinstance(error, dict):
         return "error"
     kind, message = error.get("type"), error.get("message")
-    return f"{kind}: {message}"[:500] if message else str(kind)
+    return (f"{kind}: {message}" if message else str(kind))[:500]

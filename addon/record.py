@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from addon.decode import decode_all
-from addon.format import FORMAT, Exchange, kind_of, parse_json
+from addon.format import FORMAT, Exchange, kind_of
 from addon.identity import (
     SESSION_HEADER,
     Identity,
@@ -23,6 +23,7 @@ from addon.identity import (
     wire_facts,
 )
 from addon.redact import Redactor, auth_kind
+from addon.wire_json import dump, embeddable
 
 Headers = Sequence[tuple[str, str]]
 
@@ -64,7 +65,6 @@ class ResponseSeen:
 class RequestRecord:
     """A request ready to be written: redacted, its body classified, its facts read."""
 
-    seen_at: float
     fields: dict[str, Any]
     tail: dict[str, Any]
     base: dict[str, Any]  # what the exchange's line takes from the request
@@ -72,6 +72,15 @@ class RequestRecord:
     header_session: str | None
     user_id_session: str | None
     telemetry_session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A decoded body without its secrets: its bytes, its JSON value if any, and what is written."""
+
+    clean: bytes
+    value: Any
+    field: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,32 +98,32 @@ class Answer:
 
 
 def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
+    """Reads everything from what is already redacted: no secret can become a fact or a name."""
     headers = joined_headers(redactor.headers(seen.headers))
+    path, _, query = redactor.url(seen.target).partition("?")
+    host = redactor.text(seen.host)
+    kind = kind_of(host, path)
     original = joined_headers(seen.headers)
-    path, _, query = redactor.text(seen.target).partition("?")
-    kind = kind_of(seen.host, path)
-    body = decoded_body(original, seen.body)
-    parsed, body_field = classify_body(original, body, redactor, kind)
-    known = parsed if isinstance(parsed, dict) else {}
-    facts = wire_facts(headers)
+    decoded, failed = decode_all(original.get("content-encoding", ""), seen.body)
+    body = classify_body(original, decoded, failed, redactor, kind)
+    known = body.value if isinstance(body.value, dict) else {}
     fields = {
-        "method": seen.method,
+        "method": redactor.text(seen.method),
         "scheme": seen.scheme,
-        "host": seen.host,
+        "host": host,
         "port": seen.port,
         "path": path,
         "query": _query(query),
-        "url": f"{seen.scheme}://{seen.host}{_port(seen)}{path}{'?' + query if query else ''}",
+        "url": f"{seen.scheme}://{host}{_port(seen)}{path}{'?' + query if query else ''}",
         "http_version": seen.http_version,
     }
     return RequestRecord(
-        seen_at=seen.started,
         fields=fields,
-        tail={"headers": headers, "auth": auth_kind(seen.headers), "body": body_field},
+        tail={"headers": headers, "auth": auth_kind(seen.headers), "body": body.field},
         base={
             "started": seen.started,
-            "method": seen.method,
-            "host": seen.host,
+            "method": fields["method"],
+            "host": host,
             "path": path,
             "kind": kind,
             "model": _text(known.get("model")),
@@ -125,10 +134,10 @@ def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
             "request_bytes": len(seen.body),
             "request_sha256": hashlib.sha256(seen.body).hexdigest() if seen.body else None,
         },
-        facts=facts,
-        header_session=original.get(SESSION_HEADER),
-        user_id_session=session_in_user_id(parsed),
-        telemetry_session=None if kind in _CONVERSATION else session_in_telemetry(body),
+        facts=wire_facts(headers),
+        header_session=headers.get(SESSION_HEADER),
+        user_id_session=session_in_user_id(known),
+        telemetry_session=None if kind in _CONVERSATION else session_in_telemetry(body.clean),
     )
 
 
@@ -214,38 +223,31 @@ def response_fields(
 
 def lines(fields: Mapping[str, Any]) -> bytes:
     """One top-level field a line, so that a head can be read and replaced without the rest."""
-    return b"".join(
-        b'"%s": %s,\n' % (name.encode(), orjson.dumps(value)) for name, value in fields.items()
-    )
+    return b"".join(b'"%s": %s,\n' % (name.encode(), dump(value)) for name, value in fields.items())
 
 
 def whole_file(head_lines: bytes, fields: Mapping[str, Any]) -> bytes:
     return b"{\n" + head_lines + lines(fields).removesuffix(b",\n") + b"\n}\n"
 
 
-def decoded_body(headers: Mapping[str, str], body: bytes) -> bytes:
-    encoding = headers.get("content-encoding", "")
-    return decode_all(encoding, body)[0] if encoding and body else body
-
-
 def classify_body(
-    headers: Mapping[str, str], body: bytes, redactor: Redactor, kind: str
-) -> tuple[Any, dict[str, Any]]:
-    """A decoded body as it is written, and, where it is JSON, its parsed value."""
-    if not body:
-        return None, {"type": "empty", "size": 0}
-    size = {"size": len(body)}
-    if encoding := headers.get("content-encoding"):
-        size["content_encoding"] = redactor.text(encoding)  # type: ignore[assignment]
-    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    headers: Mapping[str, str], body: bytes, failed: str | None, redactor: Redactor, kind: str
+) -> Body:
+    """A decoded body; `failed` says what decoding left out."""
     clean = redactor.body(body) if kind in _CONVERSATION else redactor.telemetry(body)
+    field: dict[str, Any] = {"type": "empty", "size": len(body)}
+    if encoding := headers.get("content-encoding"):
+        field["content_encoding"] = redactor.text(encoding)
+    if failed:
+        field["decode_error"] = redactor.text(failed)
+    if not body:
+        return Body(b"", None, field)
     try:
-        parsed = parse_json(body)
+        value = embeddable(clean)
     except ValueError:
-        if content_type == "application/x-www-form-urlencoded":
-            return None, {"type": "form", **size, "data": _query(clean.decode("utf-8", "replace"))}
-        return None, {**_text_or_binary(clean, body), **size}
-    return parsed, {"type": "json", **size, "data": orjson.Fragment(clean)}
+        content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        return Body(clean, None, field | _not_json(content_type, clean, body, redactor))
+    return Body(clean, value, field | {"type": "json", "data": orjson.Fragment(clean)})
 
 
 def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -269,13 +271,15 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
-def _text_or_binary(clean: bytes, body: bytes) -> dict[str, Any]:
+def _not_json(content_type: str, clean: bytes, body: bytes, redactor: Redactor) -> dict[str, Any]:
     try:
         text = clean.decode()
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         return {"type": "binary", "sha256": hashlib.sha256(body).hexdigest()}
+    if content_type == "application/x-www-form-urlencoded":
+        return {"type": "form", "data": _query(redactor.url(text))}
     return {"type": "text", "data": text}
 
 

@@ -37,7 +37,7 @@ def _finish(part: Path, lines: list[tuple[bytes, dict[str, Any]]]) -> None:
     if events and "response" in events[0][1]:
         response = ResponseSeen(**events[0][1]["response"])
         events = events[1:]
-    answer = recovered_answer([raw for raw, _ in events])
+    answer = recovered_answer(events)
     identity = Identity(request["session_id"], request["identified_by"])
     sequence = request["sequence"]
     ended = part.stat().st_mtime

@@ -2,55 +2,67 @@
 
 Works on bytes: literals find the candidates, a compiled pattern decides. A secret becomes
 `<redacted:kind:hash>` with a keyed hash, so equal secrets stay equal and nothing of one remains.
-Bodies are not parsed here.
+Bodies are not parsed here. Every pattern takes time in proportion to the text, whatever it holds.
 """
 
 import base64
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterable
+import urllib.parse
+from collections import OrderedDict
+from collections.abc import Iterable
 from hashlib import sha256
 
 SECRET_HEADERS = frozenset(
     ("authorization", "x-api-key", "cookie", "set-cookie", "proxy-authorization")
 )
 
-# The literals that any token must contain, then the pattern that decides.
-_TOKEN_LITERALS = (b"sk-ant-", b"eyJ", b"earer")
+_ANTHROPIC = b"sk-ant-"
+_JWT = b"eyJ"
+_BEARERS = (b"Bearer", b"bearer", b"BEARER")
+
+_TOKEN_LITERALS = (_ANTHROPIC, _JWT, *_BEARERS)
+_SCHEME = rb"(?:[Bb]earer|BEARER)(?:\s|%20|\+|\\+[tnr])"
+# A token ends where another begins, even where nothing stands between them.
+_WORD = rb"(?:(?!%b|sk-ant-)[A-Za-z0-9_\-])" % _SCHEME
+_TOKEN = rb"(?:(?!%b)(?:[A-Za-z0-9._~+/\-]|\\/|%%[0-9A-Fa-f]{2}))" % _SCHEME
+# The last: a run that begins like a JWT and is none is passed over whole, as nothing in it is one.
 _TOKENS = re.compile(
-    rb"(?P<anthropic>sk-ant-[A-Za-z0-9_\-]+)"
-    rb"|(?P<jwt>eyJ[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]*)"
-    rb"|(?P<scheme>[Bb]earer(?:\s|%20|\+|\\[tnr])+)"
-    rb"(?P<bearer>[A-Za-z0-9._~+/\-]{16,}=*"
-    rb"|(?=[A-Za-z._~+/\-]*[0-9])[A-Za-z0-9._~+/\-]{6,}=*)"
+    rb"(?P<anthropic>sk-ant-%(word)b++)"
+    rb"|(?P<jwt>eyJ%(word)b{6,}+\.%(word)b{6,}+\.%(word)b*+)"
+    rb"|(?P<scheme>%(scheme)b{1,8})"
+    rb"(?P<bearer>%(token)b{16,}+=*+|(?=[A-Za-z._~+/\-]*+[0-9])%(token)b{6,}+=*+)"
+    rb"|eyJ%(word)b*+" % {b"word": _WORD, b"token": _TOKEN, b"scheme": _SCHEME}
 )
 
-# Who the user is: metadata.user_id in both its forms, and the same ids as fields of telemetry.
-_USER_ID = re.compile(rb'"user_id"\s*:\s*"(?:[^"\\]|\\.)*"')
-_USER = re.compile(rb"\buser_([0-9a-f]{16,})_account_([0-9A-Za-z\-]*)(?=_session_)")
-_ID_FIELDS = re.compile(
-    rb'(\\*")(device_?[iI][dD]|account_?[uU][uU][iI][dD]|account_?[iI][dD]'
-    rb"|organization_?[uU][uU][iI][dD]|email_?(?:[aA]ddress)?|user_?[iI][dD])"
-    rb'(\1\s*:\s*\1)([^"\\]+)(?=\1)'
+# Who the user is: metadata.user_id in both its forms, and the same ids as fields of telemetry,
+# there also in JSON that is itself a string.
+_USER_ID = re.compile(rb'"user_id"\s*:\s*"(?:[^"\\]|\\.)*+"')
+_USER = re.compile(rb"\buser_([0-9a-f]{16,}+)_account_([0-9A-Za-z\-]*+)(?=_session_)")
+_ID_NAME = (
+    rb"device_?[iI][dD]|account_?(?:[uU][uU])?[iI][dD]|organization_?(?:[uU][uU])?[iI][dD]"
+    rb"|email_?(?:[aA]ddress)?|user_?[iI][dD]"
+)
+_ID_FIELD = re.compile(rb'(")(%b)("\s*:\s*")(?!\{\\)((?:[^"\\]|\\.)++)(?=")' % _ID_NAME)
+_NESTED_ID_FIELD = re.compile(
+    rb'(?<!\\)(\\+")(%b)(\1\s*:\s*\1)((?:[^"\\]|\\+[^"\\])++)(?=\1)' % _ID_NAME
 )
 
 # Base64 text, long enough to hold a secret.
-_ENCODED = re.compile(rb"[A-Za-z0-9+/_\-]{20,}={0,2}")
+_ENCODED = re.compile(rb"(?:[A-Za-z0-9+/_\-]|\\/){16,}+={0,2}")
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
-# A secret that the text so far may not have finished; used to hold a stream back.
-_OPEN = re.compile(
-    rb"(?:sk-ant-[A-Za-z0-9_\-]*"
-    rb"|eyJ[A-Za-z0-9_\-.]*"
-    rb"|[Bb]earer(?:\s|\\[tnr])+[A-Za-z0-9._~+/\-=]*)$"
-)
-_OPEN_PREFIX = re.compile(
-    rb"(?:s|sk|sk-|sk-a|sk-an|sk-ant|e|ey|[Bb]|[Bb]e|[Bb]ea|[Bb]ear|[Bb]eare|[Bb]earer)$"
-)
-_TOKEN_ONLY = re.compile(rb"[A-Za-z0-9._~+/\-=]+")
+_URL_PART = re.compile(r"[^/?&=#;]+")
 
 _SHORTEST_LEARNED = 12  # a shorter one may be an ordinary word, and words stay
 _MOST_LEARNED = 64
+
+# What a text may break off in: see `unfinished`.
+_TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-=%\\"
+_OPEN_BEARER = re.compile(rb"%b{0,8}[%b]*+\Z" % (_SCHEME, re.escape(_TOKEN_BYTES)))
+_LONGEST_SCHEME = 64
 
 
 class Redactor:
@@ -58,16 +70,18 @@ class Redactor:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._met: set[bytes] = set()
-        self._learned: dict[bytes, bytes] = {}  # what to look for -> its replacement
+        self._learned: OrderedDict[bytes, tuple[list[bytes], bytes]] = OrderedDict()
+        self._starts = _starts(_STREAMED)
 
     def body(self, data: bytes) -> bytes:
         """A body, whole or one event of it."""
-        for secret, mark in self._learned.items():
-            if secret in data:
-                data = data.replace(secret, mark)
-        if any(literal in data for literal in _TOKEN_LITERALS):
-            data = _TOKENS.sub(self._token, data)
+        for forms, mark in self._learned.values():
+            for form in forms:
+                if form in data:
+                    data = data.replace(form, mark)
+        data = self._tokens(data)
+        if any(literal in data for literal in _ENCODED_LITERALS):
+            data = _ENCODED.sub(self._encoded_key, data)
         if b'"user_id"' in data:
             data = _USER_ID.sub(lambda found: self._ids(found[0]), data)
         return data
@@ -77,8 +91,17 @@ class Redactor:
         return self._ids(self.body(_ENCODED.sub(self._encoded, data)))
 
     def text(self, value: str) -> str:
-        """A URL, a path, a message."""
-        return self.body(value.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
+        """A message, a name; the result is always proper text."""
+        try:
+            data = value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            data = value.encode("utf-8", "surrogatepass")
+        return self.body(data).decode("utf-8", "replace")
+
+    def url(self, value: str) -> str:
+        """A URL, a path or a form, whose parts may hide a secret behind percent signs."""
+        clean = self.text(value)
+        return _URL_PART.sub(self._url_part, clean) if "%" in clean or "+" in clean else clean
 
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Header values; those that are secret by name go whole."""
@@ -86,47 +109,105 @@ class Redactor:
         for name, value in pairs:
             if name.lower() in SECRET_HEADERS:
                 self._learn(name.lower(), value)
-        return [(name, self._header(name.lower(), value)) for name, value in pairs]
+        return [(self.text(name), self._header(name.lower(), value)) for name, value in pairs]
 
     def mark(self, kind: str, secret: bytes) -> bytes:
         digest = hmac.new(self._key, secret, sha256).hexdigest()[:16]
         return f"<redacted:{kind}:{digest}>".encode()
 
+    def unfinished(self, text: bytes) -> tuple[int, bool] | None:
+        """Where a secret that the text may break off in begins, and whether any token character
+        would go on with it; None where the text can be looked at as it is."""
+        tail = len(text.rstrip(_TOKEN_BYTES))
+        begins = [at for literal in _LITERALS if (at := text.find(literal, tail)) >= 0]
+        if found := _OPEN_BEARER.search(text, max(0, tail - _LONGEST_SCHEME)):
+            begins.append(found.start())
+        is_running = bool(begins)
+        if text.endswith(self._starts):
+            longest = max(len(start) for start in self._starts if text.endswith(start))
+            begins.append(len(text) - longest)
+        return (self._outside(text, min(begins)), is_running) if begins else None
+
+    def _outside(self, text: bytes, place: int) -> int:
+        """The place, or the start of a learned secret that it lies within."""
+        for forms, _ in self._learned.values():
+            for form in forms:
+                at = text.find(form, max(0, place - len(form) + 1), place + len(form))
+                if 0 <= at < place:
+                    return self._outside(text, at)
+        return place
+
     def _header(self, name: str, value: str) -> str:
         if name not in SECRET_HEADERS:
-            return self.text(value)
+            return self.url(value)
         kind, secret = _secret_of(name, value)
         return self.mark(kind, secret.encode("utf-8", "surrogateescape")).decode()
 
     def _learn(self, name: str, value: str) -> None:
         kind, text = _secret_of(name, value)
         secret = text.encode("utf-8", "surrogateescape")
-        if secret in self._met or len(self._met) >= _MOST_LEARNED:
+        if secret in self._learned:
+            self._learned.move_to_end(secret)
             return
         if len(secret) < _SHORTEST_LEARNED or "cookie" in name:
             return
-        self._met.add(secret)
-        mark = self.mark(kind, secret)
-        if not _TOKENS.fullmatch(secret):  # else the pattern finds it
-            self._learned[secret] = mark
-            self._learned[json.dumps(text)[1:-1].encode()] = mark
-        for shape in _base64_shapes(secret):
-            self._learned[shape] = mark
+        forms = _forms(text, secret)
+        if not forms:
+            return
+        self._learned[secret] = forms, self.mark(kind, secret)
+        if len(self._learned) > _MOST_LEARNED:
+            self._learned.popitem(last=False)
+        learned = [form for forms, _ in self._learned.values() for form in forms]
+        self._starts = _starts([*_STREAMED, *learned])
+
+    def _url_part(self, found: re.Match[str]) -> str:
+        for decode in (urllib.parse.unquote, urllib.parse.unquote_plus):
+            decoded = decode(found[0])
+            if (clean := self.text(decoded)) != decoded:
+                return clean
+        return found[0]
+
+    def _encoded_key(self, found: re.Match[bytes]) -> bytes:
+        holds = any(literal in found[0] for literal in _ENCODED_LITERALS)
+        return self.mark("encoded", found[0]) if holds else found[0]
 
     def _encoded(self, found: re.Match[bytes]) -> bytes:
-        text = found[0].rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
-        inside = base64.b64decode(text + b"=" * (-len(text) % 4)) if len(text) % 4 != 1 else b""
-        return self.mark("encoded", found[0]) if self.body(inside) != inside else found[0]
+        text = found[0].rstrip(b"=").replace(b"\\/", b"/").translate(_TO_STANDARD)
+        for start in range(4):  # the run may have begun before the base64 did
+            part = text[start : len(text) - ((len(text) - start) % 4 == 1)]
+            inside = base64.b64decode(part + b"=" * (-len(part) % 4))
+            if self.body(inside) != inside:
+                return self.mark("encoded", found[0])
+        return found[0]
 
     def _ids(self, data: bytes) -> bytes:
-        return _ID_FIELDS.sub(self._id_field, _USER.sub(self._user, data))
+        data = _USER.sub(self._user, data)
+        return _NESTED_ID_FIELD.sub(self._id_field, _ID_FIELD.sub(self._id_field, data))
+
+    def _tokens(self, data: bytes) -> bytes:
+        """Goes from literal to literal: the pattern alone takes fifty times as long."""
+        places = {literal: at for literal in _TOKEN_LITERALS if (at := data.find(literal)) >= 0}
+        if not places:
+            return data
+        parts, done = [], 0
+        while places:
+            literal = min(places, key=places.__getitem__)
+            at = places.pop(literal)
+            if at >= done and (found := _TOKENS.match(data, at)):
+                parts += [data[done:at], self._token(found)]
+                done = found.end()
+            if (after := data.find(literal, max(at + 1, done))) >= 0:
+                places[literal] = after
+        return b"".join([*parts, data[done:]])
 
     def _token(self, found: re.Match[bytes]) -> bytes:
         if secret := found["anthropic"]:
             return self.mark(_kind_of(secret), secret)
         if secret := found["jwt"]:
             return self.mark("jwt", secret)
-        return found["scheme"] + self.mark(_kind_of(found["bearer"]), found["bearer"])
+        if secret := found["bearer"]:
+            return found["scheme"] + self.mark(_kind_of(secret), secret)
+        return found[0]
 
     def _user(self, found: re.Match[bytes]) -> bytes:
         account = self.mark("account", found[2]) if found[2] else b""
@@ -143,52 +224,17 @@ class Redactor:
         return found[1] + found[2] + found[3] + self.mark(kind, value)
 
 
-class DeltaRedactor[T]:
-    """Finds secrets that a stream splits over several text pieces.
-
-    Give it each item with its piece of text; it gives back what may be written, in order, and
-    holds items back only while a secret may still be going on. `rewrite(item, text)` makes the
-    item anew where its piece changed.
-    """
-
-    def __init__(self, redactor: Redactor, rewrite: Callable[[T, str], T]) -> None:
-        self._redactor = redactor
-        self._rewrite = rewrite
-        self._held: list[tuple[T, bytes | None]] = []
-        self._open = False
-
-    def push(self, item: T, piece: str | None) -> list[T]:
-        if piece is None:
-            if not self._held:
-                return [item]
-            return [*self.flush(), item]
-        data = piece.encode("utf-8", "surrogatepass")
-        self._held.append((item, data))
-        if self._open and _TOKEN_ONLY.fullmatch(data):
-            return []
-        text = b"".join(p for _, p in self._held if p) if self._open else data
-        self._open = bool(_OPEN.search(text) or _OPEN_PREFIX.search(text))
-        return [] if self._open else self.flush()
-
-    def flush(self) -> list[T]:
-        held, self._held, self._open = self._held, [], False
-        if len(held) < 2:
-            return [item for item, _ in held]  # a secret in one piece is the body pattern's
-        pieces = [piece or b"" for _, piece in held]
-        clean = self._redactor.body(b"".join(pieces))
-        if clean == b"".join(pieces):
-            return [item for item, _ in held]
-        # Where the secret was cut cannot be kept: the first piece has it all, the rest nothing.
-        texts = [clean.decode("utf-8", "surrogatepass"), *([""] * (len(held) - 1))]
-        return [self._rewrite(item, text) for (item, _), text in zip(held, texts, strict=True)]
-
-
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
     """How a request says who pays: api_key, oauth or none."""
     names = {name.lower() for name, _ in headers}
     if "x-api-key" in names:
         return "api_key"
     return "oauth" if "authorization" in names else "none"
+
+
+def is_token(data: bytes) -> bool:
+    """Whether nothing in it ends a token."""
+    return not data.strip(_TOKEN_BYTES)
 
 
 def _secret_of(name: str, value: str) -> tuple[str, str]:
@@ -204,9 +250,25 @@ def _secret_of(name: str, value: str) -> tuple[str, str]:
 def _kind_of(secret: bytes, usual: str = "bearer") -> str:
     if secret.startswith(b"sk-ant-o"):
         return "oauth"
-    if secret.startswith(b"sk-ant-"):
+    if secret.startswith(_ANTHROPIC):
         return "api_key"
-    return "jwt" if secret.startswith(b"eyJ") and secret.count(b".") == 2 else usual
+    return "jwt" if secret.startswith(_JWT) and secret.count(b".") == 2 else usual
+
+
+def _forms(text: str, secret: bytes) -> list[bytes]:
+    """What to look for to find a secret that the patterns alone would miss."""
+    token = _TOKENS.fullmatch(secret)
+    if token and token["anthropic"]:
+        return []
+    forms = [shape for shape in _base64_shapes(secret) if len(shape) >= _SHORTEST_LEARNED]
+    if not (token and token["jwt"]):
+        forms.append(secret)
+        forms += {
+            json.dumps(text)[1:-1].encode(),
+            json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape"),
+            urllib.parse.quote_from_bytes(secret, safe="").encode(),
+        } - {secret}
+    return sorted(forms, key=len, reverse=True)  # the longest first: it may hold a shorter one
 
 
 def _base64_shapes(secret: bytes) -> list[bytes]:
@@ -217,5 +279,15 @@ def _base64_shapes(secret: bytes) -> list[bytes]:
         start = -(-shift * 8 // 6)
         whole = (shift + len(secret)) * 8 // 6
         core = encoded[start:whole]
-        shapes += {core, core.translate(bytes.maketrans(b"+/", b"-_"))}
-    return [shape for shape in shapes if len(shape) >= _SHORTEST_LEARNED]
+        shapes += {core, core.translate(_TO_URL_SAFE)}
+    return shapes
+
+
+def _starts(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
+    """All that a text can end with when it breaks off inside one of these."""
+    return tuple({secret[:size] for secret in secrets for size in range(1, len(secret))})
+
+
+_ENCODED_LITERALS = tuple(_base64_shapes(_ANTHROPIC))
+_LITERALS = (_ANTHROPIC, _JWT, *_ENCODED_LITERALS)
+_STREAMED = (*_LITERALS, *_BEARERS)

@@ -8,11 +8,11 @@ from typing import Any
 
 from addon.format import parse_json
 
-# delta type -> (its field, the block's field it continues)
+# delta type -> its field, which is also the block's field that it continues
 _TEXT_DELTAS = {
-    "text_delta": ("text", "text"),
-    "thinking_delta": ("thinking", "thinking"),
-    "signature_delta": ("signature", "signature"),
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
 }
 
 
@@ -77,8 +77,9 @@ class MessageAssembler:
     def result(self) -> AssembledMessage:
         message = self._message
         if message is not None:
-            message = {**message, "content": [_content(b) for _, b in sorted(self._blocks.items())]}
-            message.pop("usage", None)
+            message = {name: value for name, value in message.items() if name != "usage"}
+            if self._blocks or not isinstance(message.get("content"), list):
+                message["content"] = [_content(self._blocks[n]) for n in sorted(self._blocks)]
         return AssembledMessage(
             message, self._usage_at_start, self._usage, self._error, self._complete
         )
@@ -93,33 +94,42 @@ class MessageAssembler:
             self._usage = dict(usage)
 
     def _delta(self, data: dict[str, Any]) -> None:
-        delta = data.get("delta")
+        delta, usage = data.get("delta"), data.get("usage")
+        changed = {n: v for n, v in data.items() if n not in ("type", "delta", "usage")}
         if isinstance(delta, dict):
-            self._message = merge_known(self._message or {}, delta)
-        usage = data.get("usage")
+            changed |= delta
+        if changed:
+            self._message = merge_known(self._message or {}, changed)
         if isinstance(usage, dict):
             self._usage = merge_known(self._usage or {}, usage)
 
 
 def merge_known(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Later values replace earlier ones (counts are cumulative); a null never overwrites."""
+    """Later values replace earlier ones (counts are cumulative); a null never overwrites.
+
+    Counts within counts (`cache_creation`, `server_tool_use`) likewise, one level down.
+    """
     merged = dict(old)
-    for key, value in new.items():
-        if value is not None or key not in merged:
-            merged[key] = value
+    for name, value in new.items():
+        before = merged.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = before | {
+                k: v for k, v in value.items() if v is not None or k not in before
+            }
+        elif value is not None or name not in merged:
+            merged[name] = value
     return merged
 
 
 def _apply(block: _Block, delta: dict[str, Any]) -> None:
     kind = delta.get("type")
-    if kind == "input_json_delta" and isinstance(piece := delta.get("partial_json"), str):
+    name = _TEXT_DELTAS.get(kind) if isinstance(kind, str) else None
+    if name is not None and isinstance(piece := delta.get(name), str):
+        block.texts.setdefault(name, []).append(piece)
+    elif kind == "input_json_delta" and isinstance(piece := delta.get("partial_json"), str):
         block.partial_json.append(piece)
-    elif kind == "citations_delta":
-        block.citations.append(delta.get("citation"))
-    elif isinstance(kind, str) and kind in _TEXT_DELTAS:
-        source, target = _TEXT_DELTAS[kind]
-        if isinstance(piece := delta.get(source), str):
-            block.texts.setdefault(target, []).append(piece)
+    elif kind == "citations_delta" and "citation" in delta:
+        block.citations.append(delta["citation"])
     else:
         block.unknown.append(delta)
 
@@ -130,7 +140,8 @@ def _content(block: _Block) -> dict[str, Any]:
         before = content.get(name)
         content[name] = (before if isinstance(before, str) else "") + "".join(pieces)
     if block.citations:
-        content["citations"] = [*(content.get("citations") or []), *block.citations]
+        before = content.get("citations")
+        content["citations"] = [*(before if isinstance(before, list) else []), *block.citations]
     if joined := "".join(block.partial_json):
         try:
             content["input"] = parse_json(joined)
