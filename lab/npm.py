@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,11 @@ from typing import Any
 
 PACKAGE = "@anthropic-ai/claude-code"
 _NO_SUCH = ("E404", "ETARGET")
+# What npm calls a network or a registry that does not answer; any other failure is loud.
+_NETWORK = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONN\w+|ENETUNREACH|EHOSTUNREACH|\w*TIMEDOUT|\w*TIMEOUT|FETCH_ERROR"
+    r"|EPROTO|\w*CERT\w*|E401|E403|E407|E429|E5\d\d"
+)
 # One retry: a machine without npm must say so in seconds, not after npm's own 70.
 _QUICKLY = ("--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000")
 
@@ -120,7 +126,8 @@ def _npm(*arguments: str, timeout: float) -> str:
     code = _error_code(done.stderr)
     if code in _NO_SUCH:
         raise NpmFailed(f"npm has no {arguments[-1]}")
-    raise NpmUnreachable(f"npm {arguments[0]} failed with {code}")
+    failed = NpmUnreachable if _NETWORK.fullmatch(code) else NpmFailed
+    raise failed(f"npm {arguments[0]} failed with {code}")
 
 
 def _error_code(stderr: str) -> str:

@@ -151,7 +151,7 @@ class Answer:
     usage          fixed numbers; None: numbers of its own for each call
     cache_writes   which lifetimes the numbered usage writes: "5m", "1h"
     stop_reason    None: tool_use if a tool is called, else end_turn
-    encoding       gzip, br, zstd or deflate
+    encoding       gzip, br, zstd or deflate, asked for or not (node knows zstd from 22 on)
     first_delay    seconds before the status line
     event_delay    seconds between events
     stall_after    after so many events, `stall` seconds of silence

@@ -77,20 +77,25 @@ def test_a_version_can_be_removed_and_fetched_again(log: Path) -> None:
     assert (npm.cache() / "2.1.325").is_dir()
 
 
+@pytest.mark.parametrize("code", ["ENOTFOUND", "ECONNREFUSED", "E503", "ERR_SOCKET_TIMEOUT"])
 def test_a_registry_out_of_reach_is_said_by_name(
-    log: Path, monkeypatch: pytest.MonkeyPatch
+    log: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setenv("FAKE_NPM_FAILURE", "ENOTFOUND")
-    with pytest.raises(npm.NpmUnreachable, match="ENOTFOUND"):
+    monkeypatch.setenv("FAKE_NPM_FAILURE", code)
+    with pytest.raises(npm.NpmUnreachable, match=code):
         npm.fetch("1.0.0")
     assert not (npm.cache() / "1.0.0").exists()
 
 
-def test_a_version_that_does_not_exist_is_no_network_trouble(
-    log: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("ETARGET", r"npm has no .*@9\.9\.9"), ("ENOSPC", "npm install failed with ENOSPC")],
+)
+def test_what_is_not_the_networks_fault_is_never_taken_for_it(
+    log: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str
 ) -> None:
-    monkeypatch.setenv("FAKE_NPM_FAILURE", "ETARGET")
-    with pytest.raises(npm.NpmFailed, match=r"npm has no .*@9\.9\.9") as caught:
+    monkeypatch.setenv("FAKE_NPM_FAILURE", code)
+    with pytest.raises(npm.NpmFailed, match=said) as caught:
         npm.fetch("9.9.9")
     assert not isinstance(caught.value, npm.NpmUnreachable)
 
