@@ -3,8 +3,6 @@
 A client may close a connection within milliseconds, and then nobody can tell whose it was.
 """
 
-# ruff: noqa: PTH -- plain calls: this runs for every connection, while the client waits for nothing
-
 import os
 import socket
 import struct

@@ -10,6 +10,7 @@ COMMANDS = {
     "hooks": "Let the client tell which process is which session.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
     "diff": "Compare content: a request with the one before, an answer with the transcript.",
+    "report": "Show a session as one HTML page.",
     "run": "Run the client and capture what it sends.",
     "schema": "See a change of the client's formats the day it ships.",
     "pack": "Pack a session's files into one a hundredth the size, and back.",

@@ -96,9 +96,10 @@ def dollars(value: float | None) -> str:
     """To the hundredth of a cent, further where that would show nothing; None is unpriced."""
     if value is None:
         return "unpriced"
-    if value and abs(value) < 0.0001:
-        return f"${value:.8f}"
-    return f"${value:,.4f}"
+    sign, amount = "-" if value < 0 else "", abs(value)
+    if amount and amount < 0.0001:
+        return f"{sign}${amount:.8f}"
+    return f"{sign}${amount:,.4f}"
 
 
 def error_console() -> Console:
