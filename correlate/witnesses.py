@@ -72,6 +72,12 @@ def hold_against(
     uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
     off_wire = sum((finding.transcript_tokens for finding in uncaptured), Tokens())
     residual = account.total - ages(wire + off_wire)
+    disputed = [f for f in calls if f.verdict == "differs"]
+    claims = (f.transcript_tokens - f.wire_tokens for f in disputed)
+    if disputed and residual and residual == ages(sum(claims, Tokens())):
+        named = ", ".join(str(f.call.sequence) for f in disputed if f.call)
+        said = f"equals the wire if call {named} is as the transcript has it"
+        return Witness(account.name, account.tokens, account.usd, residual, True, True, (said,))
     tries = [(f.call.sequence, ages(f.wire_tokens)) for f in _tries(calls) if f.call]
     agrees, explained, evidence = _explain(residual, tries, bases, earlier_unseen)
     if off_wire:
