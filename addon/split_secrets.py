@@ -41,8 +41,12 @@ class DeltaRedactor[T]:
 
     def push(self, item: T, block: int | None, name: str, piece: str) -> list[T]:
         """An item with a piece of text."""
+        data = piece.encode("utf-8", "surrogatepass")
+        is_plain = not self._queue and not self._redactor.is_suspect(data)
+        if is_plain and self._redactor.unfinished(data) is None:
+            return [item]  # as nearly every piece is
         text = _Text(block, name)
-        held = _Held(item, piece.encode("utf-8", "surrogatepass"), is_settled=False)
+        held = _Held(item, data, is_settled=False)
         self._queue.append(held)
         pieces = self._open.setdefault(text, [])
         pieces.append(held)

@@ -56,16 +56,16 @@ class MessageAssembler:
         if not isinstance(data, dict):
             return
         match data.get("type"):
+            case "content_block_delta":
+                delta = data.get("delta")
+                if isinstance(index := data.get("index"), int) and isinstance(delta, dict):
+                    _apply(self._blocks.setdefault(index, _Block({})), delta)
             case "message_start":
                 self._start(data.get("message"))
             case "content_block_start":
                 block = data.get("content_block")
                 if isinstance(index := data.get("index"), int) and isinstance(block, dict):
                     self._blocks[index] = _Block(block)
-            case "content_block_delta":
-                delta = data.get("delta")
-                if isinstance(index := data.get("index"), int) and isinstance(delta, dict):
-                    _apply(self._blocks.setdefault(index, _Block({})), delta)
             case "message_delta":
                 self._delta(data)
             case "message_stop":

@@ -51,6 +51,8 @@ class SSEParser:
 
     def _take(self, *, final: bool) -> list[Event]:
         buffer = self._buffer
+        if 0x0D not in buffer:
+            return self._take_plain()
         events: list[Event] = []
         start = 0
         search = self._searched
@@ -64,9 +66,25 @@ class SSEParser:
         self._searched = max(0, len(buffer) - _LONGEST_BOUNDARY)
         return events
 
+    def _take_plain(self) -> list[Event]:
+        """Where every line ends in \\n, as on nearly every wire, no pattern is needed."""
+        buffer = self._buffer
+        events: list[Event] = []
+        start, search = 0, self._searched
+        while (found := buffer.find(b"\n\n", search)) >= 0:
+            events.append(parse_event(bytes(buffer[start : found + 2])))
+            start = search = found + 2
+        del buffer[:start]
+        self._searched = max(0, len(buffer) - _LONGEST_BOUNDARY)
+        return events
+
 
 def parse_event(raw: bytes) -> Event:
     """One event from its bytes, blank line included."""
+    if raw.startswith(b"event: ") and raw.count(b"\n") == 3 and b"\r" not in raw:
+        name, found, value = raw[7:-2].partition(b"\ndata: ")
+        if found and name and raw.endswith(b"\n\n"):
+            return Event(name.decode("utf-8", "replace"), value, raw)
     name = b""
     data: list[bytes] = []
     for line in _LINE_END.split(raw.removeprefix(_BOM)):
