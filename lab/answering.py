@@ -22,6 +22,7 @@ _KNOWN: dict[str, Any] = {
     "policy_limits": {"restrictions": {}},
     "settings": {"uuid": _ORGANIZATION, "checksum": "sha256:lab", "settings": {}},
 }
+_BLOCK = b"event: content_block"  # by far the most events, and none that ends or counts anything
 _GLANCE = 0.05  # seconds between two looks at whether a waiting client is still there
 _BREATHE = 16  # chunks between two turns of the loop, so that parallel streams share it
 
@@ -118,8 +119,9 @@ class Answering:
         headers |= {"cache-control": "no-cache", "transfer-encoding": "chunked"}
         self._writer.write(head(200, headers))
         packer = compressor(answer.encoding) if answer.encoding else None
+        paced = bool(answer.event_delay) or answer.stall_after is not None
         for count, data in enumerate(_chunks(self._noted(answer, usage), answer)):
-            if count:
+            if count and (paced or count % _BREATHE == 0):
                 await self._pace(answer, count)
             self._writer.write(chunk(packer.piece(data) if packer else data))
         await self._end_stream(answer, packer)
@@ -129,7 +131,7 @@ class Answering:
         sent = self._sent
         for event in _planned(answer, self._call, usage):
             sent.event(event)
-            match event[7 : event.find(b"\n")]:
+            match None if event.startswith(_BLOCK) else event[7 : event.find(b"\n")]:
                 case b"message_start":
                     sent.start_usage = usage.start()
                 case b"message_delta":
@@ -157,7 +159,7 @@ class Answering:
             await self._sleep(answer.stall)
         elif answer.event_delay:
             await self._sleep(answer.event_delay)
-        elif count % _BREATHE == 0:
+        else:
             await self._writer.drain()
             await asyncio.sleep(0)
         self._check_client()
