@@ -118,7 +118,7 @@ def installed(text: str | None, command: str, *, force: bool = False) -> str:
 def uninstalled(text: str, originals: Iterable[str], *, force: bool = False) -> str | None:
     """The settings without our hooks; None where the file was ours alone.
 
-    Where one of the `originals`, installed into, gives this text, it is what comes back. Raises as
+    Where nothing else has changed since one of the `originals`, that is what comes back. Raises as
     `installed` does.
     """
     commands = {c for commands in find_hooks(text).commands.values() for c in commands}
@@ -133,10 +133,24 @@ def uninstalled(text: str, originals: Iterable[str], *, force: bool = False) -> 
 
 
 def _leads_to(original: str | None, command: str, text: str) -> bool:
+    """Whether all that was done to `original` is our install, and a new layout of what it says.
+
+    Newer clients (measured: 2.1.168, not 2.1.39) lay the file out anew by themselves.
+    """
     try:
-        return installed(original, command) == text
+        expected = parse(installed(original, command))
     except (JsoncError, CommentsAtStake):
         return False
+    found = parse(text)
+    return _meaning(expected) == _meaning(found) and _comments(found) <= _comments(expected)
+
+
+def _meaning(document: Document) -> str:
+    return json.dumps(document.root.value, sort_keys=True)
+
+
+def _comments(document: Document) -> set[str]:
+    return {document.text[start:end] for start, end in document.comments}
 
 
 def _one_step_to_installed(document: Document, command: str, force: bool) -> str | None:

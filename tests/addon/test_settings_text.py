@@ -96,6 +96,20 @@ def test_what_others_put_into_the_file_since_stays() -> None:
     assert uninstalled(changed, ['{\n  "a": 1\n}\n']) == '{\n  "a": 1,\n  "b": 2\n}\n'
 
 
+def test_a_client_that_laid_the_file_out_anew_has_not_changed_it() -> None:
+    original = '{"model": "opus", /* mine */ "hooks": {"Stop": []}}'
+    anew = json.dumps(parse(installed(original, OURS)).root.value, indent=2, sort_keys=True)
+    assert uninstalled(anew, ["{}", original]) == original
+    assert uninstalled(json.dumps(hook_settings(OURS)), []) is None
+
+
+def test_comments_that_came_since_are_not_taken_back() -> None:
+    noted = installed('{"model": "opus"}', OURS).replace("opus", 'opus" /* new */, "x": "')
+    assert uninstalled(noted, ['{"model": "opus"}', '{"model": "opus", "x": ""}']) == (
+        '{"model": "opus" /* new */, "x": ""}'
+    )
+
+
 def test_a_command_that_drifted_is_put_right_in_its_place() -> None:
     old = installed('{"a": 1}', "old hook.py # ccwire")
     assert installed(old, OURS) == installed('{"a": 1}', OURS)
