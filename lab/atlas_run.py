@@ -12,24 +12,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from addon.proxy import Proxy
 from correlate.schema.versions import version_key
-from lab import npm, scenarios
+from lab import npm
 from lab.api import StandIn
 from lab.atlas_isolation import isolate
+from lab.atlas_scenario import TOOLS, everything
 from lab.npm import Client
 from lab.real import MADE_UP_KEY, environment, lab_home, run_command
+from lab.scenario import Scenario
+from lab.scenarios import named
 
-# One prompt with a retry, thinking, a command, a subagent and a dropped stream; then the client
-# is asked to sum up; then the API says that the prompt is too long.
-PROMPTS: tuple[tuple[str, str | None], ...] = (
-    ("mix", None),
-    ("compact", "/compact"),
-    ("too_long", None),
-)
 HOOKS = (
     "SessionStart",
     "SessionEnd",
@@ -43,7 +40,6 @@ HOOKS = (
     "PostCompact",
     "Notification",
 )
-TOOLS = ("Bash", "Task", "Agent")
 OUTCOME = "outcome.json"
 PAYLOADS = "hooks.jsonl"
 PRINTED = "printed.jsonl"
@@ -110,7 +106,7 @@ def _run(client: Client, folder: Path, confdir: Path) -> Outcome:
     cwd.mkdir()
     home = _home(folder / "home", cwd, _known_hooks(Path(client.command[-1])))
     with (
-        StandIn(scenarios.named("plain")) as api,
+        StandIn(named("plain")) as api,
         Proxy(
             folder / "captures",
             log=folder / "proxy.log",
@@ -129,23 +125,32 @@ def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) 
     problem = None
     try:
         known = run_command([*client.command, "--help"], env, cwd, _SECONDS)[1]
-        for name, prompt in PROMPTS:
+        for scenario, prompt in _plan(cwd):
             if ran and "--continue" not in known:
                 break
-            api.scenario = scenarios.named(name)
-            command = [*client.command, "-p", prompt or api.scenario.prompt]
+            api.scenario = scenario
+            command = [*client.command, "-p", prompt]
             command += _options(known, home / SETTINGS, go_on=bool(ran))
             code, stdout, _ = run_command(command, env, cwd, _SECONDS)
             if not api.ledger.messages():
                 problem = f"ended before any call, with exit code {code}"
                 break
-            ran.append(name)
+            ran.append(scenario.name)
             _note_printed(home, stdout)
     except TimeoutError:
         problem = f"made no call through the proxy within {_SECONDS:.0f} s"
     api.ledger.wait()
     calls = len(api.ledger.messages())
     return Outcome(client.version, calls, ran, problem if not calls else None)
+
+
+def _plan(cwd: Path) -> Iterator[tuple[Scenario, str]]:
+    """Everything in one prompt; then the client is asked to sum up; then it is told that the
+    prompt is too long."""
+    first, summing_up, last = everything(cwd), named("compact"), named("too_long")
+    yield first, first.prompt
+    yield summing_up, "/compact"
+    yield last, last.prompt
 
 
 def _options(known: str, settings: Path, *, go_on: bool) -> list[str]:

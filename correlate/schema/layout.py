@@ -11,13 +11,14 @@ from correlate.schema.vocabulary import words
 _FOLDERS = words(
     """agents backups cache commands debug downloads file-history ide image-cache jobs local logs
     marketplaces memory paste-cache plans plugins projects session-env session-memory sessions
-    shell-snapshots skills statsig subagents tasks teams telemetry todos tool-results uploads
+    shell-snapshots skills statsig store subagents tasks teams telemetry todos tool-results uploads
     workflows"""
 )
 _FILES = words(
     """.claude.json .credentials.json .last-cleanup CLAUDE.md __store.db config.json history.jsonl
     installed_plugins.json known_marketplaces.json mcp-needs-auth-cache.json policy-limits.json
-    remote-settings.json sessions-index.json settings.json settings.local.json stats-cache.json"""
+    policy-limits.json.stamp.json remote-settings.json remote-settings.json.synced-at
+    sessions-index.json settings.json settings.local.json stats-cache.json"""
 )
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _PATTERNS = (

@@ -26,15 +26,20 @@ MAPS = words(
 # Results of tools: only the keys that the client's own tools use are named.
 LISTED = frozenset(("toolUseResult", "tool_response", "tool_result"))
 RESULT_KEYS = words(
-    """agentId agentType backgroundTaskId cache_creation cache_creation_input_tokens
-    cache_read_input_tokens canReadOutputFile code codeText content description durationMs
-    durationSeconds error exitCode file filePath filenames input_tokens interrupted isAsync
-    isError isImage is_error lines message mode newString newTodos noOutputExpected numFiles
-    numLines numMatches oldString oldTodos originalFile output_tokens output outputFile prompt
-    query replaceAll resolvedModel result results returnCodeInterpretation server_tool_use
-    service_tier sourceToolAssistantUUID startLine status stderr stdout structuredPatch success
-    task taskId task_id text toolStats totalDurationMs totalLines totalTokens totalToolUseCount
-    truncated type url usage userModified"""
+    """activeForm agentId agentType backgroundTaskId bashCount cache_creation
+    cache_creation_input_tokens cache_read_input_tokens canContinueAgent canReadOutputFile
+    code codeText content countIsComplete description durationMs durationSeconds
+    editFileCount ephemeral_1h_input_tokens ephemeral_5m_input_tokens error exitCode file
+    filenames filePath id inference_geo input_tokens interrupted is_error isAsync isError
+    isImage iterations lines linesAdded linesRemoved message mode newLines newStart
+    newString newTodos noOutputExpected numFiles numLines numMatches oldLines oldStart
+    oldString oldTodos originalFile otherToolCount output output_tokens outputFile priority
+    prompt query readCount replaceAll resolvedModel result results returnCodeInterpretation
+    sandbox searchCount server_tool_use service_tier sourceToolAssistantUUID speed startLine
+    status stderr stdout structuredPatch success task task_id taskId text toolStats
+    totalDurationMs totalFiles totalLines totalMatches totalTokens totalToolUseCount
+    truncated type url usage userModified wasInterrupted web_fetch_requests
+    web_search_requests"""
 )
 
 # Names whose values are words of the format itself.

@@ -35,7 +35,7 @@ def evidence(version: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="ccwire-schema-"))
     outcome = run_release(version, folder / version, folder / "proxy")
     assert outcome.problem is None, outcome
-    assert outcome.ran == ["mix", "compact", "too_long"]
+    assert outcome.ran == ["everything", "compact", "too_long"]
     return folder / version
 
 
