@@ -36,9 +36,11 @@ class SSEParser:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = 0
+        self._is_plain = True  # no \\r has come
 
     def feed(self, chunk: bytes) -> list[Event]:
         self._buffer += chunk
+        self._is_plain = self._is_plain and b"\r" not in chunk
         return self._take(final=False)
 
     def flush(self) -> list[Event]:
@@ -51,7 +53,7 @@ class SSEParser:
 
     def _take(self, *, final: bool) -> list[Event]:
         buffer = self._buffer
-        if 0x0D not in buffer:
+        if self._is_plain:
             return self._take_plain()
         events: list[Event] = []
         start = 0

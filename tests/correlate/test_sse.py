@@ -52,6 +52,40 @@ def test_an_event_is_the_same_when_parsed_again(data: bytes) -> None:
         assert parse_event(event.raw) == event
 
 
+def by_the_standard(stream: str) -> list[tuple[str, str]]:
+    """Events with data, written as the standard describes them: line by line."""
+    events, name, data = [], "", None
+    for line in stream.replace("\r\n", "\n").replace("\r", "\n").split("\n")[:-1]:
+        if not line:
+            if data is not None:
+                events.append((name or "message", data))
+            name, data = "", None
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            data = value if data is None else f"{data}\n{value}"
+    return events
+
+
+@property_test
+@given(
+    lines=st.lists(
+        st.sampled_from(["event: a", "event:b", "event", "data: 1", "data:  2", "data", ": c", ""])
+        | st.text(st.sampled_from("datevn: x"), max_size=8),
+        max_size=12,
+    ),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_events_are_what_the_standard_says(lines: list[str], end: str) -> None:
+    stream = end.join([*lines, ""])
+    events, _ = parse_stream(stream.encode())
+    found = [(e.event, e.data.decode()) for e in events if e.data is not None]
+    assert found == by_the_standard(stream)
+
+
 def test_type_and_data_are_read() -> None:
     events, rest = parse_stream(START + PING)
     assert [(e.event, e.data) for e in events] == [
