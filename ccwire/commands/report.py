@@ -1,0 +1,74 @@
+"""`ccwire report`: a session as one HTML page that opens from disk."""
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from addon.format import UNKNOWN
+from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.session_argument import CapturedSession, captured_session
+from ccwire.tables import progress_bar
+from correlate.account import Accountant
+from correlate.captures import read_manifest
+from correlate.places import Places
+from correlate.report.model import page_model
+from correlate.report.page import render
+from correlate.report.source import Source, content_size, read_source
+
+
+@click.command("report")
+@click.argument("session")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it (default: ccwire-report-<first 8 of the id>.html here).",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open it in the browser.")
+@click.option("--compare", metavar="B", help="Set another session beside it.")
+@captures_option
+@claude_dir_option
+def command(
+    session: str,
+    output: Path | None,
+    open_it: bool,
+    compare: str | None,
+    captures: Path,
+    claude_dir: Path,
+) -> None:
+    """Show SESSION (an id, a unique prefix, a folder, or `latest`) as one HTML file.
+
+    The file needs no network and nothing beside it. It holds text of the session: share it with
+    the same care as the capture.
+    """
+    found = captured_session(session, captures, claude_dir)
+    other = captured_session(compare, captures, claude_dir) if compare else None
+    places = Places(claude_dir)
+    accountant = Accountant(captures, places)
+    source = _source(found, accountant, places)
+    page = render(page_model(source, _source(other, accountant, places) if other else None))
+    target = output or Path(f"ccwire-report-{found.session_id[:8]}.html")
+    try:
+        size = target.write_bytes(page.encode())
+    except OSError as error:
+        raise UserError(
+            f"cannot write {target} ({error.strerror}); give another place with -o."
+        ) from None
+    click.echo(f"{target} ({size:,} bytes)")
+    if open_it and not webbrowser.open(target.resolve().as_uri()):
+        raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
+
+
+def _source(session: CapturedSession, accountant: Accountant, places: Places) -> Source:
+    known = read_manifest(session.capture).transcript_paths
+    size = places.session(session.session_id, known).size
+    with progress_bar("transcripts", size) as advance:
+        account = accountant.account(session.capture, session.session_id, progress=advance)
+    if not account.calls and session.capture.name == UNKNOWN:
+        raise UserError(
+            f"no captured call answers to session {session.session_id}'s transcript; "
+            "start the client with `ccwire run` to capture it."
+        )
+    with progress_bar("captures", content_size(account)) as advance:
+        return read_source(session.capture, account, places, advance)

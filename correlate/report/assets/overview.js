@@ -1,0 +1,68 @@
+/* The top of the page: what the session was, the verdict, and the numbers at a glance. */
+
+function showOverview() {
+  const { about } = data;
+  const { sentence, tone: kind } = about.verdict;
+  const id = reconcile.session_id;
+  document.title = `ccwire report ${id.slice(0, 8)}${about.title ? `: ${about.title}` : ''}`;
+  if (about.title) byId('title').textContent = about.title;
+  byId('verdict').classList.add(kind);
+  byId('verdict').textContent = sentence;
+  const agents = lanes.filter((lane) => lane.id !== 'main' && lane.id !== 'side').length;
+  const facts = [
+    ['Session', id],
+    ['Project', about.project],
+    ['Client', reconcile.claude_versions.map((version) => `Claude Code ${version}`).join(', ') || 'unknown version'],
+    ['Models', Object.keys(reconcile.totals.wire.models).map(shortModel).join(', ')],
+    ['Began', moment(about.started)],
+    ['Lasted', about.ended == null ? null : duration(about.ended - about.started)],
+    ['Subagents', agents ? count(agents) : null],
+  ];
+  byId('facts').append(...facts.filter(([, value]) => value).map(([name, value]) =>
+    make('div', {}, make('dt', {}, name), make('dd', {}, value))));
+  showTiles(about);
+  showMissing();
+}
+
+function showTiles(about) {
+  const wire = reconcile.totals.wire;
+  const tile = (name, value, note, color) => make('div', {},
+    make('dt', {}, color ? swatch(color) : null, name), make('dd', {}, value), make('dd', { class: 'under' }, note));
+  const share = (field) => `${percent(wire[field], about.prompt_tokens)} of the prompts`;
+  const verdicts = Object.entries(reconcile.verdicts).sort(([, a], [, b]) => b - a).map(([name, n]) => `${count(n)} ${name}`).join(', ');
+  byId('tiles').append(
+    tile('Calls', figure('calls.length'), verdicts || 'none'),
+    tile('Cost', figure('cost.wire_usd', dollars), costNote()),
+    ...CLASSES.map(({ name, field, color }) => tile(name, figure(`totals.wire.${field}`),
+      field === 'output_tokens' ? outputNote() : share(field), color)),
+  );
+}
+
+function costNote() {
+  const { unpriced, transcript_usd: told, wire_usd: wire } = reconcile.cost;
+  if (unpriced.length) return `without ${unpriced.map(shortModel).join(', ')}: no known price`;
+  return told === wire ? 'at list prices' : `${dollars(told)} by the transcript`;
+}
+
+function outputNote() {
+  const told = reconcile.totals.transcript.output_tokens;
+  return told === reconcile.totals.wire.output_tokens ? 'the same in the transcript' : `${count(told)} in the transcript`;
+}
+
+function showMissing() {
+  const said = [...data.missing, ...reconcile.notes, ...reconcile.bad_lines.map((line) => `transcript line ${line}`)];
+  byId('missing').hidden = !said.length;
+  const [shown, folded] = [said.slice(0, 8), said.slice(8)];
+  const items = (texts) => texts.map((text) => make('li', {}, text));
+  byId('missing-list').append(...items(shown));
+  if (folded.length) {
+    byId('missing-list').after(make('details', {}, make('summary', {}, `${count(folded.length)} more`),
+      make('ul', { class: 'plain' }, items(folded))));
+  }
+}
+
+function showNavigation() {
+  const sections = [...document.querySelectorAll('main > section')].filter((section) => !section.hidden && section.querySelector('h2'));
+  const names = { timeline: 'Timeline', context: 'Context', calls: 'Calls', totals: 'Totals', fills: 'Contents', compare: 'Compare', missing: 'Missing' };
+  byId('nav').append(...sections.map((section) => make('a', { href: `#${section.id}` }, names[section.id])));
+}

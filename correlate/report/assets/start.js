@@ -1,0 +1,27 @@
+/* Colours, and everything put on the page. */
+
+const THEMES = { auto: ['Auto', 'as the system has them'], light: ['Light', 'light'], dark: ['Dark', 'dark'] };
+
+function startTheme() {
+  const button = byId('theme');
+  const order = Object.keys(THEMES);
+  let theme = 'auto';
+  button.addEventListener('click', () => {
+    theme = order[(order.indexOf(theme) + 1) % order.length];
+    document.documentElement.dataset.theme = theme;
+    const [text, said] = THEMES[theme];
+    button.textContent = text;
+    button.setAttribute('aria-label', `Colours: ${said}`);
+  });
+}
+
+startTheme();
+showOverview();
+showTimeline();
+showContext();
+showTotals();
+showFills();
+showCompare();
+showNavigation();
+showCalls();
+document.documentElement.dataset.ready = 'yes';

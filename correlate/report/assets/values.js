@@ -1,0 +1,75 @@
+/* The page's data, and how a value is written. Nothing here touches the document but to read it. */
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const reconcile = data.reconcile;
+
+const CLASSES = [
+  { name: 'cache read', field: 'cache_read_input_tokens', color: '--read' },
+  { name: 'cache write', field: 'cache_creation_input_tokens', color: '--write' },
+  { name: 'fresh input', field: 'input_tokens', color: '--fresh' },
+  { name: 'output', field: 'output_tokens', color: '--output' },
+];
+
+/* A call's row: its entry in reconcile, and what the report knows beyond it. */
+const calls = reconcile.calls.map((call, index) => ({
+  ...call, ...data.calls[index], key: String(call.sequence), path: `calls.${index}`,
+}));
+const turns = reconcile.turns_without_call.map((turn, index) => ({
+  ...turn, ...data.turns[index], sequence: null, key: `turn-${index + 1}`,
+  path: `turns_without_call.${index}`,
+}));
+const lanes = data.lanes;
+const laneNames = new Map(lanes.map((lane) => [lane.id, lane.name]));
+
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+const counting = new Intl.NumberFormat('en');
+const count = (value) => (typeof value === 'number' ? counting.format(value) : '–');
+const signed = (value) => (value > 0 ? `+${count(value)}` : value < 0 ? `−${count(-value)}` : '0');
+
+function dollars(value) {
+  if (typeof value !== 'number') return 'unpriced';
+  const digits = value !== 0 && Math.abs(value) < 0.0001 ? 8 : 4;
+  return `${value < 0 ? '−' : ''}$${Math.abs(value).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
+
+function percent(part, whole) {
+  if (!whole) return '–';
+  const share = (100 * part) / whole;
+  return `${share > 0 && share < 10 ? share.toFixed(1) : Math.round(share)} %`;
+}
+
+function bytes(value) {
+  if (typeof value !== 'number') return '–';
+  if (Math.abs(value) < 1000) return `${value} B`;
+  const [size, unit] = Math.abs(value) < 1e6 ? [value / 1e3, 'kB'] : [value / 1e6, 'MB'];
+  return `${Math.abs(size) < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`;
+}
+
+function duration(seconds) {
+  if (typeof seconds !== 'number') return '–';
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return hours ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`;
+}
+
+function compact(value) {
+  if (value < 1000) return String(value);
+  if (value < 1e6) return `${+(value / 1e3).toFixed(value < 1e4 ? 1 : 0)}k`;
+  return `${+(value / 1e6).toFixed(1)}M`;
+}
+
+const clock = (at) => (typeof at === 'number' ? new Date(at * 1000).toLocaleTimeString('en-GB') : '–');
+const moment = (at) => (typeof at === 'number'
+  ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' }) : '–');
+const shortModel = (model) => (model || 'unknown').replace(/^claude-/, '');
+const took = (call) => (call.ended == null ? null : call.ended - call.started);
+
+/* The value at a dotted path of what `ccwire reconcile --json` prints. */
+const at = (path) => path.split('.').reduce((value, name) => (value == null ? value : value[name]), reconcile);
+
+const MARKS = { match: '✓', placeholder: '≈', partial: '≈', differs: '✕', 'not-captured': '✕' };
+const tone = (row) => (!row.explained ? 'bad' : row.verdict === 'match' ? 'good'
+  : row.verdict === 'placeholder' || row.verdict === 'partial' ? 'warn' : 'info');
+const mark = (row) => (!row.explained ? '✕' : MARKS[row.verdict] || (row.verdict === 'wire-only' ? '○' : '◇'));

@@ -1,0 +1,156 @@
+"""What a call's request added and what came back, beside the transcript's lines: cut to fit. Pure.
+
+A piece is a text with a title; a page has room for so many bytes of them a call.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from correlate.answer_diff import answer_findings
+from correlate.content import Block
+from correlate.report.blocks import content_text, readable
+from correlate.report.fills import json_size
+from correlate.report.shown import fitted, visible
+from correlate.request_diff import Change, parting
+
+_PIECE_BYTES = 160  # what a piece takes on the page beside its text
+_LISTED = {"tools": "tools", "betas": "betas"}  # changes that are named, not shown
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text to show; `mark` says what became of it: added, changed, equal, missing…"""
+
+    title: str
+    text: str
+    mark: str | None = None
+    line: str | None = None  # where the transcript has it
+    other: str | None = None  # the transcript's own text, where it differs
+    left_out: int = 0
+    other_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a request says beyond the one before; `notes` name what is not worth its text."""
+
+    since: int | None
+    pieces: tuple[Piece, ...]
+    notes: tuple[str, ...]
+
+
+def added_by(changes: Iterable[Change], since: int | None) -> Added:
+    pieces: list[Piece] = []
+    names: dict[tuple[str, str], list[str]] = {}
+    for change in changes:
+        group = change.place.partition(".")[0]
+        if group in _LISTED:
+            names.setdefault((group, change.change), []).append(_named(change))
+        elif group.startswith(("messages", "system")):
+            pieces += _pieces(change)
+        else:
+            names.setdefault(("parameters", change.change), []).append(_parameter(change))
+    notes = (f"{group} {change}: {', '.join(named)}" for (group, change), named in names.items())
+    return Added(since, tuple(pieces), tuple(notes))
+
+
+def answer_pieces(
+    wire: Sequence[Block], told: Sequence[tuple[Block, Any]] | None
+) -> tuple[Piece, ...]:
+    """The answer's blocks; `told` are the transcript's, each with its place, None for no turn."""
+    if told is None:
+        return tuple(_piece(block) for block in wire)
+    left = iter(told)
+    pieces = []
+    for finding in answer_findings(wire, [block for block, _ in told]):
+        block = wire[finding.index] if finding.verdict != "added" else finding.transcript
+        piece = replace(_piece(block), mark=finding.verdict)
+        if finding.verdict != "missing":
+            other, place = next(left)
+            piece = replace(piece, line=str(place))
+            if finding.verdict == "changed":
+                piece = replace(piece, other=readable(other).text)
+        pieces.append(piece)
+    return tuple(pieces)
+
+
+def body_pieces(body: Any) -> tuple[Piece, ...]:
+    """An answer that is no message: an error, a count."""
+    return () if body is None else (Piece("body", content_text(body)),)
+
+
+def turn_pieces(told: Sequence[tuple[Block, Any]]) -> tuple[Piece, ...]:
+    return tuple(replace(_piece(block), line=str(place)) for block, place in told)
+
+
+def fit_to_page(
+    added: Added | None, answer: Sequence[Piece], budget: int
+) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], int]:
+    """Both as plain values within `budget` bytes, and how many pieces there was no room for."""
+    most = max(4, budget // (2 * _PIECE_BYTES))
+    asked = added.pieces if added else ()
+    kept_answer = list(answer)[:most]
+    kept_asked = list(asked)[-max(2, most - len(kept_answer)) :]  # the newest messages are last
+    left_out = len(asked) + len(answer) - len(kept_asked) - len(kept_answer)
+    pieces = [*kept_asked, *kept_answer]
+    shown = _fit(pieces, budget - _PIECE_BYTES * len(pieces))
+    first, rest = shown[: len(kept_asked)], shown[len(kept_asked) :]
+    request = None
+    if added:
+        notes = [visible(note) for note in added.notes]
+        request = {"since": added.since, "pieces": first, "notes": notes}
+    return request, rest, left_out
+
+
+def _fit(pieces: Sequence[Piece], budget: int) -> list[Mapping[str, Any]]:
+    texts = [text for piece in pieces for text in (piece.text, piece.other or "")]
+    shown = fitted(texts, max(budget, 0))
+    found: list[Mapping[str, Any]] = []
+    for piece, text, other in zip(pieces, shown[::2], shown[1::2], strict=True):
+        values: dict[str, Any] = {"title": visible(piece.title), "text": text.text}
+        values |= {name: getattr(piece, name) for name in ("mark", "line") if getattr(piece, name)}
+        if text.left_out:
+            values["left_out"] = text.left_out
+        if piece.other is not None:
+            values |= {"other": other.text, "other_left_out": other.left_out}
+        found.append(values)
+    return found
+
+
+def _pieces(change: Change) -> list[Piece]:
+    """A message by its blocks; anything else as one piece."""
+    if change.change == "changed":
+        before, after = parting(change.before, change.after)
+        return [Piece(change.place, f"- {before}\n+ {after}", "changed")]
+    value = change.after if change.change == "added" else change.before
+    if not isinstance(value, dict) or "role" not in value:
+        return [replace(_piece(value, change.place), mark=change.change)]
+    content = value.get("content")
+    blocks = content if isinstance(content, list) else [content]
+    head = f"{change.place} {value['role']}"
+    return [replace(_piece(block, head), mark=change.change) for block in blocks]
+
+
+def _piece(block: Any, head: str | None = None) -> Piece:
+    block = readable(block)
+    return Piece(f"{head}: {block.title}" if head else block.title, block.text)
+
+
+def _named(change: Change) -> str:
+    value = change.after if change.after is not None else change.before
+    if isinstance(value, str):
+        return value
+    return f"{change.place.partition('.')[2]} ({json_size(value):,} B)"
+
+
+def _parameter(change: Change) -> str:
+    before, after = content_text(change.before), content_text(change.after)
+    if change.change == "changed":
+        return f"{change.place} from {_short(before)} to {_short(after)}"
+    return f"{change.place} {_short(after or before)}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 80 else f"{line[:80]}…"

@@ -1,0 +1,122 @@
+"""A report's data as plain values: what the page draws. Pure.
+
+Every token and dollar in it is taken from what `ccwire reconcile --json` prints, which is in it
+whole, under `reconcile`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from correlate.findings import Finding, label
+from correlate.reconcile_json import session_json
+from correlate.report.fills import PARTS
+from correlate.report.shown import visible
+from correlate.report.source import NamedFill, Source
+from correlate.report.threads import cache_drops, lane_of, lanes_of, outcome_of
+from correlate.report.verdict import prompt_tokens, verdict_of
+from correlate.usage import Tokens
+
+Model = dict[str, Any]
+
+
+def page_model(source: Source, other: Source | None = None) -> Model:
+    """What `page.html` and its scripts are given; `other` is the session to compare with."""
+    session = source.session
+    reconciled = session_json(session, source.totals)
+    drops = cache_drops(session.calls, session.compacted_at)
+    turns = zip(session.turns_without_call, source.turn_contents, strict=True)
+    return {
+        "reconcile": reconciled,
+        "about": _about(source, reconciled),
+        "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents)],
+        "calls": [_call(finding, source, drops) for finding in session.calls],
+        "turns": [{**_row(finding), "said": said} for finding, said in turns],
+        "compactions": sorted(session.compacted_at),
+        "parts": list(PARTS),
+        "fills": _fills(source.fills),
+        "missing": [visible(problem) for problem in source.problems],
+        "compare": None if other is None else _other(other),
+    }
+
+
+def _about(source: Source, reconciled: Model) -> Model:
+    calls = [finding.call for finding in source.session.calls if finding.call]
+    ends = [call.started if call.ended is None else call.ended for call in calls]
+    return {
+        "title": visible(source.title) if source.title else None,
+        "project": visible(source.cwd) if source.cwd else None,
+        "started": min((call.started for call in calls), default=None),
+        "ended": max(ends, default=None),
+        "verdict": asdict(verdict_of(reconciled)),
+        "prompt_tokens": prompt_tokens(reconciled["totals"]["wire"]),
+    }
+
+
+def _call(finding: Finding, source: Source, drops: frozenset[int]) -> Model:
+    """What the page needs of a call beyond its entry in `reconcile`."""
+    call = finding.call
+    assert call is not None
+    return {
+        **_row(finding),
+        "ended": call.ended,
+        "first_byte_ms": call.first_byte_ms,
+        "outcome": outcome_of(finding),
+        "ended_by": call.ended_by,
+        "stop_reason": call.stop_reason,
+        "stream": call.stream,
+        "messages": call.messages,
+        "tools": call.tools,
+        "request_bytes": call.request_bytes,
+        "response_bytes": call.response_bytes,
+        "tokens": _tokens(finding.wire_tokens),
+        "drop": call.sequence in drops,
+        "content": source.contents.get(call.sequence),
+    }
+
+
+def _row(finding: Finding) -> Model:
+    """What a call and a turn without one have in common."""
+    turn = finding.turn
+    return {
+        "lane": lane_of(finding),
+        "label": label(finding),
+        "told": None if turn is None else _tokens(finding.transcript_tokens),
+        "lines": [] if turn is None else [visible(str(place)) for place in turn.places],
+    }
+
+
+def _tokens(tokens: Tokens) -> list[int]:
+    """In the order in which the page stacks them: read, written, fresh, output."""
+    written = tokens.cache_write_5m + tokens.cache_write_1h
+    return [tokens.cache_read, written, tokens.input, tokens.output]
+
+
+def _other(other: Source) -> Model:
+    reconciled = session_json(other.session, other.totals)
+    kept = ("session_id", "claude_versions", "totals", "cost", "unexplained", "verdicts")
+    return {
+        "reconcile": {name: reconciled[name] for name in kept},
+        "calls": len(reconciled["calls"]),
+        "about": _about(other, reconciled),
+        "fills": _fills(other.fills),
+    }
+
+
+def _fills(fills: Sequence[NamedFill]) -> list[Model]:
+    return [
+        {
+            "lane": named.lane,
+            "roles": list(named.roles),
+            "sequence": named.sequence,
+            "sizes": [named.fill.sizes[part] for part in PARTS],
+            "counts": [named.fill.counts[part] for part in PARTS],
+            "items": [
+                {"name": visible(item.name), "part": item.part, "size": item.size}
+                for item in named.fill.items
+            ],
+            "servers": {visible(name): size for name, size in named.fill.servers.items()},
+            "tools": [visible(name) for name in named.fill.tools],
+        }
+        for named in fills
+    ]

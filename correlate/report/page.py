@@ -1,0 +1,88 @@
+"""Puts a report's data into one HTML page that needs nothing else. Pure, its own files aside.
+
+The data goes in as JSON in which no character can end the element it stands in, and a policy in the
+page forbids everything but its own two inline pieces.
+"""
+
+import base64
+import hashlib
+import math
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+_SCRIPTS = (
+    "values.js",
+    "dom.js",
+    "overview.js",
+    "timeline.js",
+    "context.js",
+    "calls.js",
+    "detail.js",
+    "totals.js",
+    "fills.js",
+    "start.js",
+)
+_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def render(model: dict[str, Any]) -> str:
+    """The page; `model` is plain values, its strings still as they were captured."""
+    style, script = _asset("page.css"), _script()
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        _asset("page.html")
+    )
+    return template.render(
+        policy=policy,
+        session_id=model["reconcile"]["session_id"],
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(inert_json(model)),
+    )
+
+
+def inert_json(value: Any) -> str:
+    """JSON that is only data wherever it stands in a page."""
+    return orjson.dumps(_plain(value)).decode().translate(_ESCAPES)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON and a browser can hold: lone surrogates spelled out, no NaN, no huge number."""
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {_plain(str(name)): _plain(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case bool() | None:
+            return value
+        case int() if abs(value) >= 1 << 53:
+            return float(value) if abs(value) < 1 << 1023 else None
+        case float() if not math.isfinite(value):
+            return None
+    return value
+
+
+@cache
+def _script() -> str:
+    return "'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS)
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("correlate.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,213 @@
+"""Reads all that a report shows of a session. What cannot be read is named, and is no error.
+
+The edge: request and response files, transcript lines. One request is kept a thread, no more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from addon.format import UNKNOWN, Manifest
+from correlate.captures import read_manifest
+from correlate.content import (
+    Block,
+    CaptureFiles,
+    answer_blocks,
+    betas_of,
+    body_of,
+    thread_of,
+    turn_blocks,
+)
+from correlate.findings import Finding, Reconciliation
+from correlate.pack import PackDamaged
+from correlate.places import Places, first_cwd
+from correlate.report.contents import (
+    Added,
+    Piece,
+    added_by,
+    answer_pieces,
+    body_pieces,
+    fit_to_page,
+    turn_pieces,
+)
+from correlate.report.fills import Fill, fill_of
+from correlate.report.shown import visible
+from correlate.report.threads import MAIN, lane_of
+from correlate.request_diff import request_changes
+from correlate.titles import title_of
+from correlate.totals import Totals, totals_of
+from correlate.turns import Place, Turn
+
+Progress = Callable[[int], None]
+ReadFile = Callable[[int], Mapping[str, Any]]
+Told = list[tuple[Block, Place]]  # a turn's blocks, each with its line
+
+_TEXT_BUDGET = 1_250_000  # bytes of captured text on a page
+_LEAST, _MOST = 500, 40_000  # of which a call gets
+_MOST_FILLS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFill:
+    """What filled one request, and which of its thread it is: first, largest, last."""
+
+    lane: str
+    roles: tuple[str, ...]
+    sequence: int
+    fill: Fill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A session as it was found. `contents` is by a call's sequence, `turn_contents` in order."""
+
+    session: Reconciliation
+    totals: Totals
+    title: str | None = None
+    cwd: str | None = None
+    contents: Mapping[int, Mapping[str, Any]]
+    turn_contents: Sequence[Sequence[Mapping[str, Any]]]
+    fills: tuple[NamedFill, ...]
+    problems: tuple[str, ...]
+
+
+def read_source(
+    folder: Path, session: Reconciliation, places: Places, progress: Progress | None = None
+) -> Source:
+    """`progress` is told how far it is on the way to `content_size`."""
+    own = folder.name != UNKNOWN
+    manifest = read_manifest(folder) if own else Manifest(session_id=session.session_id)
+    transcripts = places.session(session.session_id, manifest.transcript_paths).main
+    reader = _Reader(folder, len(session.findings), progress or (lambda _: None))
+    if not transcripts:
+        reader.problems.append("There is no transcript of this session's main thread.")
+    contents = {
+        finding.call.sequence: reader.call(finding) for finding in session.calls if finding.call
+    }
+    return Source(
+        session=session,
+        totals=totals_of(session),
+        title=title_of(transcripts[0]) if transcripts else None,
+        cwd=manifest.cwd or (first_cwd(transcripts[0]) if transcripts else None),
+        contents=contents,
+        turn_contents=[reader.turn(finding) for finding in session.turns_without_call],
+        fills=reader.fills.chosen(),
+        problems=tuple(reader.problems),
+    )
+
+
+def content_size(session: Reconciliation) -> int:
+    """About how many bytes `read_source` will go through."""
+    calls = [finding.call for finding in session.calls if finding.call]
+    return sum(call.request_bytes + call.response_bytes for call in calls)
+
+
+class _Reader:
+    def __init__(self, folder: Path, findings: int, progress: Progress) -> None:
+        self._files = CaptureFiles(folder)
+        self._progress = progress
+        self._budget = max(_LEAST, min(_MOST, _TEXT_BUDGET // max(findings, 1)))
+        self._before: dict[Any, tuple[int, Mapping[str, Any]]] = {}
+        self.fills = _Fills()
+        self.problems: list[str] = []
+
+    def call(self, finding: Finding) -> Mapping[str, Any]:
+        assert finding.call is not None
+        sequence = finding.call.sequence
+        problems: list[str] = []
+        told = _turn_blocks(finding.turn, problems)
+        added = self._request(finding, problems)
+        answer = self._answer(sequence, told, problems)
+        request, blocks, left_out = fit_to_page(added, answer, self._budget)
+        self.problems += problems
+        self._progress(finding.call.request_bytes + finding.call.response_bytes)
+        return {
+            "request": request,
+            "answer": blocks,
+            "left_out": left_out,
+            "problems": [visible(problem) for problem in problems],
+            "request_file": _shown(self._files.request_name(sequence)),
+            "response_file": _shown(self._files.response_name(sequence)),
+        }
+
+    def turn(self, finding: Finding) -> Sequence[Mapping[str, Any]]:
+        told = _turn_blocks(finding.turn, self.problems) or []
+        return fit_to_page(None, turn_pieces(told), self._budget)[1]
+
+    def _request(self, finding: Finding, problems: list[str]) -> Added | None:
+        call = finding.call
+        assert call is not None
+        request = self._read(self._files.request, call.sequence, "request", problems)
+        body = body_of(request) if request is not None else None
+        if request is None or not isinstance(body, dict):
+            return None
+        thread = thread_of(call, finding.turn)
+        since, before = self._before.get(thread, (None, {}))
+        self._before[thread] = (call.sequence, request)
+        self.fills.see(finding, fill_of(body))
+        old = body_of(before)
+        changes = request_changes(
+            old if isinstance(old, dict) else None, body, betas_of(before), betas_of(request)
+        )
+        return added_by(changes, since)
+
+    def _answer(self, sequence: int, told: Told | None, problems: list[str]) -> tuple[Piece, ...]:
+        response = self._read(self._files.response, sequence, "response", problems)
+        if response is None:
+            return turn_pieces(told or [])
+        blocks = answer_blocks(response)
+        return body_pieces(body_of(response)) if blocks is None else answer_pieces(blocks, told)
+
+    def _read(
+        self, read: ReadFile, sequence: int, what: str, problems: list[str]
+    ) -> Mapping[str, Any] | None:
+        try:
+            return read(sequence)
+        except FileNotFoundError:
+            problems.append(f"Call {sequence} has no {what} file.")
+        except (ValueError, PackDamaged):
+            problems.append(f"Call {sequence}: its {what} file is damaged and cannot be shown.")
+        except OSError as error:
+            problems.append(f"Call {sequence}: its {what} file cannot be read ({error.strerror}).")
+        return None
+
+
+class _Fills:
+    """Keeps the requests worth a look: the main thread's first, largest and last, and the largest
+    of every other thread."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[int, Fill]] = {}
+
+    def see(self, finding: Finding, fill: Fill) -> None:
+        assert finding.call is not None
+        lane, seen = lane_of(finding), (finding.call.sequence, fill)
+        if lane == MAIN:
+            self._found.setdefault((lane, "first"), seen)
+            self._found[lane, "last"] = seen
+        largest = self._found.setdefault((lane, "largest"), seen)
+        if fill.total > largest[1].total:
+            self._found[lane, "largest"] = seen
+
+    def chosen(self) -> tuple[NamedFill, ...]:
+        roles: dict[tuple[str, int], list[str]] = {}
+        for (lane, role), (sequence, _) in self._found.items():
+            roles.setdefault((lane, sequence), []).append(role)
+        fills = dict(self._found.values())
+        named = [NamedFill(lane, tuple(r), n, fills[n]) for (lane, n), r in roles.items()]
+        return tuple(sorted(named, key=lambda one: (one.lane != MAIN, one.sequence))[:_MOST_FILLS])
+
+
+def _turn_blocks(turn: Turn | None, problems: list[str]) -> Told | None:
+    if turn is None:
+        return None
+    try:
+        return turn_blocks(turn)
+    except OSError as error:
+        problems.append(f"{turn.places[0]} cannot be read ({error.strerror}).")
+        return None
+
+
+def _shown(name: str | None) -> str | None:
+    return None if name is None else visible(name)

@@ -1,0 +1,81 @@
+"""The threads of a session: who made each call, and where a thread's cache was lost. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from correlate.findings import Finding
+
+MAIN = "main"
+SIDE = "side"  # calls beside the conversation: titles, topics, counting tokens
+
+_SIDE_KINDS = ("auxiliary", "count_tokens")
+_ENDED_BADLY = ("retried", "failed", "aborted")
+_LEAST_CACHED = 1024  # the API caches no shorter prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One thread: the main one, the side calls, or a subagent by its id."""
+
+    id: str
+    name: str
+
+
+def lane_of(finding: Finding) -> str:
+    if finding.agent_id:
+        return finding.agent_id
+    asked = finding.call.request_class if finding.call else None
+    return SIDE if finding.kind in _SIDE_KINDS or asked in _SIDE_KINDS else MAIN
+
+
+def lanes_of(findings: Iterable[Finding], types: Mapping[str, str | None]) -> tuple[Lane, ...]:
+    """The main thread first, then side calls, then subagents as they came."""
+    ids = dict.fromkeys(lane_of(finding) for finding in findings)
+    first = [lane for lane in (MAIN, SIDE) if lane in ids]
+    names = {MAIN: "main", SIDE: "side calls"}
+    return tuple(
+        Lane(lane, names.get(lane) or _agent_name(lane, types.get(lane)))
+        for lane in dict.fromkeys([*first, *ids])
+    )
+
+
+def outcome_of(finding: Finding) -> str:
+    """How a call went: answered, retried, failed, aborted or cut."""
+    if finding.kind in _ENDED_BADLY:
+        return finding.kind
+    call = finding.call
+    if call is None or call.status is None or call.status >= 400:
+        return "failed"
+    return "answered" if call.complete else "cut"
+
+
+def cache_drops(calls: Sequence[Finding], compacted_at: Sequence[float]) -> frozenset[int]:
+    """Calls that found less than half of what the one before had left in the cache.
+
+    After a compaction there is less to find, and that is no drop.
+    """
+    before: dict[tuple[str, str | None], Finding] = {}
+    drops = set()
+    for finding in calls:
+        tokens, call = finding.wire_tokens, finding.call
+        if call is None or not tokens.context:
+            continue
+        key = (lane_of(finding), call.model)
+        last = before.get(key)
+        before[key] = finding
+        if last is None or last.call is None or _between(compacted_at, last, finding):
+            continue
+        had = last.wire_tokens
+        kept = had.cache_read + had.cache_write_5m + had.cache_write_1h
+        if kept >= _LEAST_CACHED and tokens.cache_read < kept / 2:
+            drops.add(call.sequence)
+    return frozenset(drops)
+
+
+def _between(times: Sequence[float], one: Finding, other: Finding) -> bool:
+    return any((one.at or 0) < at <= (other.at or 0) for at in times)
+
+
+def _agent_name(agent_id: str, kind: str | None) -> str:
+    short = agent_id[:10]
+    return f"{kind} {short}" if kind else short
