@@ -176,12 +176,20 @@ def _may_be_a_gap(change: Change) -> bool:
 
 
 def _observe(given: Sequence[Path]) -> Observation:
-    total = sum(path.stat().st_size for path in sources(given))
-    with progress_bar("observing", total) as advance:
-        observation = observe(given, on_file=lambda path: advance(path.stat().st_size))
+    sizes = {path: _size(path) for path in sources(given)}
+    with progress_bar("observing", sum(sizes.values())) as advance:
+        observation = observe(given, on_file=lambda path: advance(sizes.get(path, 0)))
     if not observation.exchanges and not observation.records:
         raise UserError(_NOTHING.format(", ".join(map(str, given))))
     return observation
+
+
+def _size(path: Path) -> int:
+    """Of a file that a running proxy may be filing elsewhere at this moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _snapshot(path: Path) -> dict[str, Field]:

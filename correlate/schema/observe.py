@@ -45,6 +45,7 @@ def observe(
     on_file: Callable[[Path], None] | None = None,
 ) -> Observation:
     """The structure of all under these paths; `version` holds for what does not tell its own."""
+    paths = list(paths)
     observer = Observer(version)
     for path in sources(paths):
         if on_file is not None:
@@ -183,6 +184,9 @@ class Observer:
             value = parse_json(path.read_bytes())
         except ValueError:
             self._unreadable.append(BadLine(path, 0, "malformed"))
+            return None
+        except FileNotFoundError:  # a running proxy has filed it elsewhere meanwhile
+            self._unreadable.append(BadLine(path, 0, "gone"))
             return None
         if isinstance(value, dict):
             return value

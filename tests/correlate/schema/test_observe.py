@@ -198,6 +198,19 @@ def test_what_cannot_be_read_is_named_and_passed_over(tmp_path: Path) -> None:
     ]
 
 
+def test_an_exchange_that_is_filed_elsewhere_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    session = write_captures(tmp_path, exchanges=2) / SESSION
+    moved = session / "0002_req_v1_messages.json"
+
+    def file_elsewhere(path: Path) -> None:
+        if path == moved:
+            path.unlink()
+
+    observation = observe([tmp_path], on_file=file_elsewhere)
+    assert observation.exchanges == 1
+    assert observation.unreadable == [BadLine(moved, 0, "gone")]
+
+
 @pytest.mark.parametrize(
     "value",
     [None, 1, "x", [], [[[[]]]], {}, {"type": []}, {"type": {}}, {"content": [{"type": 1}]}],
