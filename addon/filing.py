@@ -5,6 +5,7 @@ under `unknown/` and is filed with the first session that process turns out to h
 """
 
 import logging
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ from addon import manifest as manifests
 from addon.answer import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.books import Books, Finished
 from addon.drift import DriftWatch, Sighting
-from addon.format import Exchange
+from addon.format import Exchange, is_session_id
 from addon.identity import Evidence, Identity, identify
 from addon.processes import ClientProcess, ProcessResolver
 from addon.record import (
@@ -41,6 +42,7 @@ logger = logging.getLogger("ccwire")
 
 _IDLE_SECONDS = 0.05  # at a time: the next request must not find the writer busy
 _CLOSING_SECONDS = 2.0
+_TELEMETRY_SECONDS = 15.0  # longer than any client takes to say which session it has
 
 
 @dataclass(slots=True)
@@ -66,6 +68,8 @@ class _Waiting:
     process: ClientProcess
     slot: Slot
     line: Exchange
+    telemetry: str | None
+    since: float
 
 
 class Filing:
@@ -171,7 +175,8 @@ class Filing:
         conflicts = len(exchange.identity.conflicts)
         self._books.enter(session_id, Finished(exchange.slot, line, conflicts))
         if session_id is None and exchange.process is not None:
-            self._waiting.append(_Waiting(exchange.process, exchange.slot, line))
+            hint = exchange.record.telemetry_session
+            self._waiting.append(_Waiting(exchange.process, exchange.slot, line, hint, at))
         self._look_for_drift(exchange, line)
         logger.info(summary(session_id, line))
 
@@ -182,12 +187,9 @@ class Filing:
                 exchange.slot.part.write(b"\n".join(exchange.unwritten) + b"\n")
                 exchange.unwritten.clear()
         self._books.write()
-        for waiting in list(self._waiting):
-            session_id = self._by_process(waiting.process)
-            if session_id is not None:
-                self._waiting.remove(waiting)
-                self._file(waiting, session_id)
-        self._books.write()
+        if self._waiting:
+            self._file_waiting(time.time() - _TELEMETRY_SECONDS)
+            self._books.write()
 
     def idle(self) -> None:
         """Nothing has happened for a while: time for what can wait."""
@@ -197,6 +199,8 @@ class Filing:
         for flow_id in list(self._open):
             self.end(flow_id, time.time(), "proxy_stopped", "the proxy was stopped")
         self.settle()
+        self._file_waiting(math.inf)
+        self._books.write()
         self._drift.look(_CLOSING_SECONDS)
 
     def failed(self, flow_id: str | None, error: Exception) -> None:
@@ -221,13 +225,15 @@ class Filing:
                 logger.debug("ccwire: what went wrong", exc_info=error)
 
     def _identify(self, record: RequestRecord, process: ClientProcess | None) -> Identity:
+        """Telemetry counts here only where there is no process to wait with: at its start a
+        client may name a session in it that it then never has."""
         identity = identify(
             Evidence(
                 header=record.header_session,
                 user_id=record.user_id_session,
                 process=self._lookup.by_process(process),
                 live_record=self._lookup.by_live_record(process),
-                telemetry=record.telemetry_session,
+                telemetry=record.telemetry_session if process is None else None,
             )
         )
         if identity.session_id and identity.identified_by in ("header", "user_id"):
@@ -246,11 +252,22 @@ class Filing:
     def _by_process(self, process: ClientProcess) -> str | None:
         return self._lookup.by_process(process) or self._lookup.by_live_record(process)
 
-    def _file(self, waiting: _Waiting, session_id: str) -> None:
-        identity = Identity(session_id, "process")
+    def _file_waiting(self, patient_until: float) -> None:
+        """Files what waits: by its process, else, when it has waited so long, by its telemetry."""
+        for waiting in sorted(self._waiting, key=lambda w: w.telemetry is None):
+            session_id = self._by_process(waiting.process)
+            if session_id is not None:
+                self._file(waiting, Identity(session_id, "process"))
+            elif is_session_id(waiting.telemetry) and waiting.since < patient_until:
+                assert waiting.telemetry is not None
+                self._lookup.tell(waiting.process, waiting.telemetry)
+                self._file(waiting, Identity(waiting.telemetry, "telemetry"))
+
+    def _file(self, waiting: _Waiting, identity: Identity) -> None:
+        self._waiting.remove(waiting)
         new, line = refile(self._store, waiting.slot, identity, waiting.line)
         assert line is not None
-        self._books.enter(session_id, Finished(new, line))
+        self._books.enter(identity.session_id, Finished(new, line))
         kept = self._store.remove_exchange(waiting.slot.folder, line.flow_id)
         self._books.change(None, lambda m: manifests.recounted(m, kept))
 

@@ -16,8 +16,8 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)\S*\s+\(Claude Code\)")
 _PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
 # With these first the client is not asked anything, so no session starts and no flag is wanted.
 _SUBCOMMANDS = frozenset(
-    ("agents", "auth", "auto-mode", "config", "doctor", "gateway", "install", "mcp")
-    + ("migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade")
+    {"agents", "auth", "auto-mode", "config", "doctor", "gateway", "install", "mcp"}
+    | {"migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade"}
 )
 
 

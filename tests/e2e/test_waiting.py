@@ -1,0 +1,67 @@
+"""Calls of a process that has no session yet wait for it, and are filed with it."""
+
+import json
+from pathlib import Path
+
+from lab.client import SimulatedClient
+from lab.scenarios import named
+from tests.rig import Rig, new_session, rig, until
+
+
+def unknown(wire: Rig) -> list[dict[str, object]]:
+    path = wire.captures / "unknown" / "exchanges.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_what_came_before_the_session_is_filed_with_it(tmp_path: Path) -> None:
+    with rig(tmp_path, named("plain")) as wire:
+        session = new_session()
+        wire.post(b"{}", "/api/claude_code/settings")
+        telemetry = json.dumps({"session_id": new_session()}).encode()
+        wire.post(telemetry, "/api/eval/sdk")  # a session that never comes to be
+        until(lambda: len(unknown(wire)) == 2)
+        wire.ask(named("plain"), session)
+        lines = wire.exchanges(session, 3)
+        assert unknown(wire) == []
+        assert {line["kind"]: line["identified_by"] for line in lines} == {
+            "settings": "process",
+            "eval": "process",
+            "messages": "user_id",
+        }
+        for line in lines:
+            request = wire.request(session, line["sequence"])
+            response = wire.response(session, line["sequence"])
+            assert request["session_id"] == response["session_id"] == session
+            assert request["sequence"] == line["sequence"]
+        manifest = json.loads((wire.captures / "unknown" / "manifest.json").read_text())
+        assert manifest["counts"].get("exchanges", 0) == 0
+        assert not list((wire.captures / "unknown").glob("[0-9]*"))
+
+
+def test_telemetry_alone_names_the_session_in_the_end(tmp_path: Path) -> None:
+    session = new_session()
+    with rig(tmp_path, named("plain")) as wire:
+        wire.post(json.dumps({"sessionId": session}).encode(), "/api/eval/sdk")
+        wire.post(b"{}", "/api/claude_code/settings")
+        until(lambda: len(unknown(wire)) == 2)
+    lines = wire.exchanges(session, 2)
+    assert [line["identified_by"] for line in lines] == ["telemetry", "process"]
+    assert unknown(wire) == []
+
+
+def test_a_simulated_client_of_every_profile_leaves_nothing_unknown(tmp_path: Path) -> None:
+    scenario = named("bash")
+    with rig(tmp_path, scenario) as wire:
+        for version in ("1.0.100", "2.0.73", "2.1.39", "2.1.325"):
+            cwd = tmp_path / version
+            cwd.mkdir()
+            client = SimulatedClient(
+                version,
+                home=tmp_path / "home",
+                cwd=cwd,
+                proxy_port=wire.proxy.port,
+                ca_cert=wire.proxy.ca_cert,
+            )
+            result = client.run(scenario.prompt)
+            wire.exchanges(result["session_id"], 2)
+    assert unknown(wire) == []
