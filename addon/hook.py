@@ -24,8 +24,7 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BaseException:
-        # `handle` has logged what it could; what is left has no place to be told in.
+    finally:
+        # With 0, whatever happened: `handle` has logged what can be. And at once: tearing the
+        # interpreter down takes longer than the work did.
         os._exit(0)
-    # Leaves at once: tearing an interpreter down takes longer than the work it did.
-    os._exit(0)

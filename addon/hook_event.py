@@ -4,26 +4,36 @@ Imports little: the hook runs at every prompt.
 """
 
 # Importing pathlib takes longer than all the hook does.
-# ruff: noqa: PTH119, PTH120
+# ruff: noqa: PTH108, PTH110, PTH119, PTH120
 
 import os
 import time
 
-from addon.client_process import Process, find_client, is_running, process_lookup, read_bytes
+from addon.client_process import (
+    Lookup,
+    Process,
+    find_client,
+    is_running,
+    process_lookup,
+    read_bytes,
+)
 from addon.plain_json import Json, loads
 from addon.session_events import (
     EVENTS,
+    FIELDS,
     Client,
     Entry,
     PayloadError,
     apply_event,
     drop_oldest,
     mark_crashed,
+    session_of,
 )
 from addon.sessions_file import (
-    LOCK_SECONDS,
-    Locked,
+    Lock,
     SessionsFileError,
+    events_left,
+    leave_event,
     log,
     make_folder,
     read_document,
@@ -37,6 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 type Environment = Mapping[str, str]
+
+# Only a process that is stuck holds the lock for long: it dies with its holder.
+LOCK_SECONDS = 2.0
 
 # The end of a transcript, enough to hold a line that names the client's version.
 _TAIL_BYTES = 64 * 1024
@@ -69,25 +82,59 @@ def _payload(data: bytes) -> Entry:
 
 
 def _record(path: str, payload: Entry, environment: Environment, parent: int) -> None:
-    lookup = process_lookup()
     # A client started by another client's tool inherits that one's variables.
-    if environment.get("CLAUDE_CODE_SESSION_ID") not in (None, payload.get("session_id")):
+    if environment.get("CLAUDE_CODE_SESSION_ID") not in (None, session_of(payload)):
         environment = {}
+    lookup = process_lookup()
     process = find_client(lookup, environment.get("CLAUDE_PID"), parent)
-    client = Client(
-        process=(process.pid, process.created_at) if process else None,
-        project_dir=environment.get("CLAUDE_PROJECT_DIR"),
-        entrypoint=environment.get("CLAUDE_CODE_ENTRYPOINT"),
-        version=_version(payload, process) if process else None,
-    )
+    client = {
+        "process": (process.pid, process.created_at) if process else None,
+        "project_dir": environment.get("CLAUDE_PROJECT_DIR"),
+        "entrypoint": environment.get("CLAUDE_CODE_ENTRYPOINT"),
+        "version": _version(payload, process) if process else None,
+    }
+    fields = {name: payload[name] for name in FIELDS if name in payload}
     make_folder(path)
-    with Locked(path, LOCK_SECONDS):
-        document = _read_or_set_aside(path)
-        sessions = document["sessions"]
+    own = leave_event(path, {"payload": fields, "client": client, "at": time.time()})
+    _wait_until_taken_in(path, own, lookup)
+
+
+def _wait_until_taken_in(path: str, own: str, lookup: Lookup) -> None:
+    """Takes in all events there are, unless another hook is at it and takes in this one too."""
+    lock = Lock(path)
+    deadline, pause = time.monotonic() + LOCK_SECONDS, 0.001
+    while os.path.exists(own):
+        if lock.take():
+            try:
+                _take_in_events(path, lookup)
+            finally:
+                lock.give_back()
+        elif time.monotonic() > deadline:
+            raise TimeoutError(f"the lock was held for {LOCK_SECONDS:g} s; the next hook goes on")
+        else:
+            time.sleep(pause)
+            # Many that wait must not take the processor from the one that holds the lock.
+            pause = min(pause * 2, 0.02)
+
+
+def _take_in_events(path: str, lookup: Lookup) -> None:
+    files = events_left(path)
+    document = _read_or_set_aside(path)
+    sessions = document["sessions"]
+    # Where not even this process is to be seen, none can be told to be gone.
+    if lookup(os.getpid()):
         mark_crashed(sessions, lambda pid, created_at: is_running(lookup, pid, created_at))
-        apply_event(sessions, payload, client, time.time())
-        drop_oldest(sessions)
-        write_document(path, document)
+    for file in files:
+        try:
+            event = loads(read_bytes(file).decode())
+            apply_event(sessions, event["payload"], Client(**event["client"]), event["at"])
+        except (ValueError, TypeError, KeyError) as error:
+            # One that no hook has written must not hold up all that come after it.
+            log(path, f"{os.path.basename(file)} is left out: {_in_words(error)}")
+    drop_oldest(sessions)
+    write_document(path, document)
+    for file in files:
+        os.unlink(file)
 
 
 def _read_or_set_aside(path: str) -> dict[str, Json]:

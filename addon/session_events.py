@@ -22,6 +22,18 @@ EVENTS = (
     "SubagentStop",
 )
 
+# What of a payload is of use here; the rest is what people wrote, and goes no further.
+FIELDS = (
+    "hook_event_name",
+    "session_id",
+    "transcript_path",
+    "cwd",
+    "source",
+    "reason",
+    "agent_id",
+    "agent_type",
+)
+
 # What is over is kept for telemetry that comes late and for `ccwire sessions`, not for ever: each
 # hook reads and writes them all.
 KEPT_ENTRIES = 150
@@ -52,11 +64,8 @@ class Client:
 
 def apply_event(sessions: list[Json], payload: Entry, client: Client, now: float) -> None:
     """Changes `sessions` by one event; raises PayloadError if the payload names no session."""
-    session_id = payload.get("session_id")
-    if not isinstance(session_id, str) or not _is_session_id(session_id):
-        raise PayloadError("the payload names no session")
+    entry = _entry(sessions, session_of(payload), client)
     event = payload.get("hook_event_name")
-    entry = _entry(sessions, session_id, client)
     if event in ("SessionStart", "UserPromptSubmit"):
         _end_others(sessions, entry, client, now)
     if event == "SessionEnd":
@@ -90,9 +99,13 @@ def drop_oldest(sessions: list[Json], kept: int = KEPT_ENTRIES) -> None:
         sessions[:] = [entry for entry in sessions if id(entry) not in dropped]
 
 
-def _is_session_id(value: str) -> bool:
-    """The same rule as `addon.format.is_session_id`, without regular expressions to import."""
-    return 0 < len(value) <= 64 and value.isascii() and value.replace("-", "0").isalnum()
+def session_of(payload: Entry) -> str:
+    """The session a payload names; raises PayloadError."""
+    value = _text(payload, "session_id") or ""
+    # The same rule as `addon.format.is_session_id`, without regular expressions to import.
+    if len(value) <= 64 and value.isascii() and value.replace("-", "0").isalnum():
+        return value
+    raise PayloadError("the payload names no session")
 
 
 def process_of(entry: Entry) -> tuple[int, float] | None:

@@ -4,7 +4,7 @@ Imports little: the hook runs at every prompt.
 """
 
 # Importing pathlib takes longer than all the hook does.
-# ruff: noqa: PTH103, PTH104, PTH105, PTH111, PTH112, PTH118, PTH120, PTH123
+# ruff: noqa: PTH103, PTH104, PTH105, PTH111, PTH112, PTH118, PTH120, PTH123, PTH208
 
 import errno
 import os
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 VERSION = 1
 DEFAULT_PATH = "~/.ccwire/sessions.json"
 LOG_BYTES = 128 * 1024
+MOST_EVENTS = 1000  # a map that cannot be written must not fill the disk beside it
 
-# Locks die with their holder, so only a process that is stuck can hold one for long.
-LOCK_SECONDS = 5.0
-_RETRY_SECONDS = (0.001, 0.02)
 
 type Document = dict[str, Json]
 type Environment = Mapping[str, str]
@@ -50,28 +48,46 @@ def make_folder(path: str) -> None:
     os.makedirs(folder, 0o700, exist_ok=True)
 
 
-class Locked:
-    """`with Locked(path, seconds):` nobody else changes the file meanwhile; raises TimeoutError."""
+def leave_event(path: str, event: Json) -> str:
+    """Puts an event where whoever next holds the lock takes it in; gives the file it is in.
 
-    def __init__(self, path: str, seconds: float) -> None:
+    So none is lost when many come at once, or when a lock is not given back in time.
+    """
+    folder = path + ".events"
+    os.makedirs(folder, 0o700, exist_ok=True)
+    if len(os.listdir(folder)) >= MOST_EVENTS:
+        raise OSError(errno.EDQUOT, "Too many events wait to be taken in", folder)
+    name = f"{time.time_ns()}-{os.getpid()}"
+    hidden, shown = os.path.join(folder, "." + name), os.path.join(folder, name)
+    with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(dumps(event).encode())
+    os.rename(hidden, shown)
+    return shown
+
+
+def events_left(path: str) -> list[str]:
+    """The files of the events that nobody has taken in yet, the oldest first."""
+    folder = path + ".events"
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name[0] != "."]
+
+
+class Lock:
+    """The right to change the map: `if lock.take(): …; lock.give_back()`. It dies with us."""
+
+    def __init__(self, path: str) -> None:
+        # The map itself is replaced at each change: a lock on it would be a lock on an old one.
         self._path = path + ".lock"
-        self._seconds = seconds
         self._file = -1
 
-    def __enter__(self) -> None:
-        # The map itself is replaced at each change: a lock on it would be a lock on an old one.
+    def take(self) -> bool:
+        """Whether it is ours now; never waits."""
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + self._seconds
-        pause, longest = _RETRY_SECONDS
-        while not _try_lock(self._file):
-            if time.monotonic() > deadline:
-                os.close(self._file)
-                raise TimeoutError(f"the lock was held by another for {self._seconds:g} s")
-            time.sleep(pause)
-            # Many that wait must not take the processor from the one that holds the lock.
-            pause = min(pause * 2, longest)
+        if _try_lock(self._file):
+            return True
+        self.give_back()
+        return False
 
-    def __exit__(self, *_: object) -> None:
+    def give_back(self) -> None:
         os.close(self._file)
 
 

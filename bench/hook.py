@@ -16,6 +16,7 @@ import click
 import addon.hook
 from addon.session_events import KEPT_ENTRIES, Client, apply_event
 from addon.sessions_file import write_document
+from bench.figure import Figure, at_most, print_figures
 
 REACH = 1.6
 INTERPRETER = [sys.executable, "-I", "-S"]
@@ -27,32 +28,22 @@ MAPS = {"a few sessions in the map": 5, "a full map": KEPT_ENTRIES}
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
 def main(rounds: int, as_json: bool) -> None:
     """Measure the hook against `python -I -S -c pass`."""
-    results = []
-    for name, sessions in MAPS.items():
-        with tempfile.TemporaryDirectory() as home:
-            baseline, hook = _measure(Path(home), sessions, rounds)
-        # In pairs, since the machine is not equally busy from one minute to the next.
-        ratios = [h / b for h, b in zip(hook, baseline, strict=True)]
-        ratio = statistics.median(ratios)
-        results.append(
-            {
-                "name": f"hook, {name}",
-                "value": round(ratio, 2),
-                "unit": "x",
-                "against": "python -I -S -c pass",
-                "reach": REACH,
-                "ok": ratio <= REACH,
-            }
-        )
-        if not as_json:
-            spread = statistics.quantiles(ratios)
-            click.echo(
-                f"hook, {name}: {ratio:.2f} x (quarters {spread[0]:.2f} to {spread[2]:.2f}; "
-                f"{1000 * statistics.median(hook):.1f} ms against "
-                f"{1000 * statistics.median(baseline):.1f} ms; reach {REACH} x)"
-            )
-    if as_json:
-        click.echo(json.dumps(results))
+    print_figures([_figure(name, held, rounds) for name, held in MAPS.items()], as_json=as_json)
+
+
+def _figure(name: str, sessions: int, rounds: int) -> Figure:
+    with tempfile.TemporaryDirectory() as home:
+        baseline, hook = _measure(Path(home), sessions, rounds)
+    # In pairs, since the machine is not equally busy from one minute to the next.
+    ratios = [h / b for h, b in zip(hook, baseline, strict=True)]
+    taken = [f"{1000 * statistics.median(times):.1f} ms" for times in (hook, baseline)]
+    return at_most(
+        f"hook, {name}",
+        ratios,
+        REACH,
+        against="python -I -S -c pass",
+        detail=" against ".join(taken),
+    )
 
 
 def _measure(home: Path, sessions: int, rounds: int) -> tuple[list[float], list[float]]:

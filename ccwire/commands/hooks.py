@@ -115,6 +115,10 @@ def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
     rows = [[found.scope, _in_words(found), str(found.path)] for found in shown]
     print_table(to, columns, rows)
     for found in shown:
+        if found.hooks.commands:
+            click.echo(f"{found.scope}: {', '.join(found.hooks.commands)}")
+        for command in _commands(found):
+            click.echo(f"  {command}")
         if found.error:
             click.echo(f"{found.error}.")
         if found.drift:
@@ -122,6 +126,10 @@ def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
             click.echo(f"  `ccwire hooks install --scope {found.scope}` puts that right.")
     if setting:
         click.echo(f"The client runs no hooks here: {setting}.")
+
+
+def _commands(found: ScopeStatus) -> list[str]:
+    return sorted({c for commands in found.hooks.commands.values() for c in commands})
 
 
 def _in_words(found: ScopeStatus) -> str:
@@ -139,7 +147,7 @@ def _to_json(found: ScopeStatus) -> dict[str, Any]:
         "path": str(found.path),
         "exists": found.exists,
         "events": list(found.hooks.commands),
-        "commands": sorted({c for commands in found.hooks.commands.values() for c in commands}),
+        "commands": _commands(found),
         "drift": list(found.drift),
         "disable_all_hooks": found.hooks.disabled,
         "error": found.error,

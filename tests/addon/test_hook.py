@@ -12,7 +12,7 @@ import pytest
 
 import addon.hook
 from addon.hook_event import handle
-from addon.sessions_file import Locked
+from addon.sessions_file import Lock
 
 HOOK = [sys.executable, "-I", "-S", addon.hook.__file__]
 
@@ -68,7 +68,8 @@ def test_a_session_from_its_start_to_its_end(home: Path) -> None:
     assert (entry["state"], entry["metadata"]["end_reason"]) == ("exited", "logout")
     assert (home / ".ccwire").stat().st_mode & 0o777 == 0o700
     assert (home / ".ccwire" / "sessions.json").stat().st_mode & 0o777 == 0o600
-    assert _names(home / ".ccwire") == ["sessions.json", "sessions.json.lock"]
+    names = ["sessions.json", "sessions.json.events", "sessions.json.lock"]
+    assert _names(home / ".ccwire") == names
 
 
 def test_the_client_is_found_past_the_shell_that_runs_the_hook(home: Path) -> None:
@@ -115,6 +116,20 @@ def test_a_session_whose_process_is_gone_is_marked_crashed(home: Path) -> None:
     _run(home, _event("SessionStart", "bbb"))
     assert [(e["session_id"], e["state"]) for e in _map(home)] == [
         ("aaa", "crashed"),
+        ("bbb", "active"),
+    ]
+
+
+def test_without_sight_of_any_process_nobody_is_held_for_crashed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(home, _event("SessionStart"))
+    monkeypatch.setattr("addon.hook_event.process_lookup", lambda: {}.get)
+    path = home / ".ccwire" / "sessions.json"
+    payload = json.dumps(_event("SessionStart", "bbb")).encode()
+    handle(payload, ["--sessions", str(path)], {}, os.getpid())
+    assert [(e["session_id"], e["state"]) for e in _map(home)] == [
+        ("aaa", "active"),
         ("bbb", "active"),
     ]
 
@@ -207,16 +222,34 @@ def test_a_folder_that_cannot_be_written_to_still_ends_at_once(home: Path) -> No
     assert "Is a directory" in _log(home)
 
 
-def test_a_lock_that_is_never_given_back_does_not_hang_the_client(
+def test_a_lock_that_is_never_given_back_neither_hangs_the_client_nor_loses_its_event(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("addon.hook_event.LOCK_SECONDS", 0.02)
     path = home / "sessions.json"
-    with Locked(str(path), 0.02):
-        payload = json.dumps(_event("SessionStart")).encode()
-        handle(payload, ["--sessions", str(path)], {}, os.getpid())
-    assert "the lock was held by another for 0.02 s" in (home / "hook.log").read_text()
+    lock = Lock(str(path))
+    assert lock.take()
+    start = json.dumps(_event("SessionStart", prompt="hush")).encode()
+    handle(start, ["--sessions", str(path)], {}, os.getpid())
+    assert "the lock was held for 0.02 s" in (home / "hook.log").read_text()
     assert not path.exists()
+    [left] = (home / "sessions.json.events").iterdir()
+    assert "hush" not in left.read_text()
+    lock.give_back()
+    _run(home, _event("Stop", "bbb"), "--sessions", str(path))
+    sessions = json.loads(path.read_text())["sessions"]
+    assert [entry["session_id"] for entry in sessions] == ["aaa", "bbb"]
+    assert _names(home / "sessions.json.events") == []
+
+
+def test_an_event_that_no_hook_has_written_holds_up_no_other(home: Path) -> None:
+    (home / ".ccwire" / "sessions.json.events").mkdir(parents=True)
+    (home / ".ccwire" / "sessions.json.events" / "1-1").write_text('{"payload": "hush')
+    _run(home, _event("SessionStart"))
+    assert [entry["session_id"] for entry in _map(home)] == ["aaa"]
+    assert "1-1 is left out" in _log(home)
+    assert "hush" not in _log(home)
+    assert _names(home / ".ccwire" / "sessions.json.events") == []
 
 
 def test_a_hundred_hooks_at_once_lose_no_entry(home: Path) -> None:
@@ -228,4 +261,3 @@ def test_a_hundred_hooks_at_once_lose_no_entry(home: Path) -> None:
             hooks.append(subprocess.Popen(HOOK, stdin=stdin, env={"HOME": str(home)}))
     assert [hook.wait() for hook in hooks] == [0] * 100
     assert {e["session_id"] for e in _map(home)} == {f"session-{n}" for n in range(100)}
-    assert not (home / ".ccwire" / "hook.log").exists()

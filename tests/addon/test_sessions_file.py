@@ -5,8 +5,10 @@ import pytest
 
 from addon.sessions_file import (
     LOG_BYTES,
-    Locked,
+    Lock,
     SessionsFileError,
+    events_left,
+    leave_event,
     log,
     make_folder,
     read_document,
@@ -89,12 +91,37 @@ def test_files_set_aside_do_not_replace_each_other(tmp_path: Path) -> None:
     assert sorted(file.read_text() for file in tmp_path.iterdir()) == ["one", "two"]
 
 
-def test_a_lock_that_another_holds_is_given_up_after_a_while(tmp_path: Path) -> None:
+def test_only_one_has_the_lock(tmp_path: Path) -> None:
+    first, second = (Lock(str(tmp_path / "s.json")) for _ in range(2))
+    assert first.take()
+    assert not second.take()
+    first.give_back()
+    assert second.take()
+    second.give_back()
+
+
+def test_events_wait_in_the_order_they_came_and_half_written_ones_are_not_seen(
+    tmp_path: Path,
+) -> None:
     path = str(tmp_path / "s.json")
-    with Locked(path, 0.02), pytest.raises(TimeoutError, match=r"held by another for 0\.02 s"):
-        Locked(path, 0.02).__enter__()
-    with Locked(path, 0.02):
-        pass
+    left = [leave_event(path, {"number": number}) for number in range(3)]
+    (tmp_path / "s.json.events" / ".half").write_text("{")
+    assert events_left(path) == left
+    assert [json.loads(Path(file).read_text())["number"] for file in left] == [0, 1, 2]
+    assert (tmp_path / "s.json.events").stat().st_mode & 0o777 == 0o700
+    assert Path(left[0]).stat().st_mode & 0o777 == 0o600
+
+
+def test_events_that_nobody_takes_in_do_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("addon.sessions_file.MOST_EVENTS", 2)
+    path = str(tmp_path / "s.json")
+    leave_event(path, 1)
+    leave_event(path, 2)
+    with pytest.raises(OSError, match="Too many events"):
+        leave_event(path, 3)
+    assert len(events_left(path)) == 2
 
 
 def test_a_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ def test_install_status_and_uninstall_of_settings_with_comments_and_other_hooks(
     shown = _hooks("status")
     assert shown.exit_code == 0
     assert "installed, 5 of 5 events" in shown.stdout
+    assert "user: Stop, SessionStart, SessionEnd, UserPromptSubmit, SubagentStop" in shown.stdout
+    assert f"  {hook_command()}\n" in shown.stdout
     assert _hooks("install").stdout == (
         f"The hooks are in {user_settings} already; nothing changed.\n"
     )
