@@ -137,15 +137,25 @@ class Node:
             self.see_word(value)
 
     def see_object(self, value: dict[str, Any]) -> None:
-        shape = self.shapes.get((*value, *[type(item) for item in value.values()]))
+        key: tuple[Any, ...]
+        # Most objects have two or three keys; spelt out, their key takes half the time.
+        if len(value) == 2:
+            a, b = value
+            key = (a, b, type(value[a]), type(value[b]))
+        elif len(value) == 3:
+            a, b, c = value
+            key = (a, b, c, type(value[a]), type(value[b]), type(value[c]))
+        else:
+            key = (*value, *[type(item) for item in value.values()])
+        shape = self.shapes.get(key)
         if shape is None:
             if self._is_map(value):
                 self._see_map(value)
                 return
-            shape = self._learn(value)
+            shape = self.shapes[key] = self._learn(value)
         shape.count += 1
-        for key, see in shape.deeper:
-            see(value[key])
+        for name, see in shape.deeper:
+            see(value[name])
 
     def see_list(self, value: list[Any]) -> None:
         items = self.items
@@ -218,7 +228,6 @@ class Node:
                 shape.deeper.append((key, see))
             if see is None or kind is list or (kind is str and key not in vocabulary.EMBEDDED):
                 shape.flat.append((step, TYPES[kind]))
-        self.shapes[(*value, *[type(item) for item in value.values()])] = shape
         return shape
 
     def _deeper(self, key: str, step: str, kind: type) -> See | None:
