@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ccwire.tables import Column, count, dollars, print_table, signed
 from correlate.findings import Finding, Reconciliation, counted, label
+from correlate.summary import summarize
 from correlate.totals import GrandTotal, Side, Totals
 from correlate.usage import TOKEN_CLASSES, Tokens, differences
 
@@ -219,6 +220,7 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
             f" and {_money(wire)}{_share(wire, transcript)}."
         )
     )
+    to.print(Text(_figures(session)))
     for witness in session.witnesses:
         style = "" if witness.agrees else "yellow" if witness.explained else "red bold"
         to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}.", style))
@@ -229,6 +231,25 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
         if not finding.explained:
             _print_evidence(to, finding)
     _print_verdict(to, session.unexplained)
+
+
+def _figures(session: Reconciliation) -> str:
+    """The session in one sentence."""
+    found = summarize(session)
+    minutes, seconds = divmod(round(found.seconds), 60)
+    tools = ", ".join(f"{name} {n}" for name, n in found.tool_calls.items())
+    parts = [
+        f"{count(found.turns)} turns in {minutes} min {seconds} s",
+        f"tools: {tools}" if tools else "no tools",
+        f"context {count(found.context_last)} at the end, {count(found.context_peak)} at its peak",
+    ]
+    if found.cache_share is not None:
+        parts.append(f"{found.cache_share:.0%} of the prompt tokens from the cache")
+    if found.files_written:
+        parts.append(f"{len(found.files_written)} files written")
+    if found.compactions:
+        parts.append(f"{found.compactions} compactions")
+    return "; ".join(parts) + "."
 
 
 def _print_verdict(to: Console, unexplained: int) -> None:

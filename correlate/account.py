@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from addon.format import UNKNOWN, Exchange, Manifest
 from correlate.adopt import adopted
 from correlate.captures import (
     read_exchange_lines,
     read_manifest,
-    read_request,
     request_file,
     response_file,
 )
+from correlate.content import CaptureFiles, body_of
 from correlate.findings import Finding, Reconciliation, Witness
-from correlate.join import CALL_KINDS, Joined, join
+from correlate.join import CALL_KINDS as CALL_KINDS
+from correlate.join import Joined, join
 from correlate.kinds import RequestFacts, facts_of, may_repeat
 from correlate.origins import Origins
 from correlate.places import Places, SessionFiles
@@ -207,17 +207,17 @@ def _facts(folder: Path, calls: Sequence[Exchange], joined: Joined) -> Mapping[i
             candidates = [call for call in calls if may_repeat(broken, call)]
             if not any(c.request_sha256 == broken.request_sha256 for c in candidates):
                 wanted.update(call.sequence for call in candidates)
-    found = {sequence: _request_facts(folder, sequence) for sequence in sorted(wanted)}
+    files = CaptureFiles(folder)
+    found = {sequence: _request_facts(files, sequence) for sequence in sorted(wanted)}
     return {sequence: facts for sequence, facts in found.items() if facts is not None}
 
 
-def _request_facts(folder: Path, sequence: int) -> RequestFacts | None:
+def _request_facts(files: CaptureFiles, sequence: int) -> RequestFacts | None:
     try:
-        body: Any = read_request(folder, sequence).get("body")
+        body = body_of(files.request(sequence))
     except FileNotFoundError:
         return None  # a capture without its files still has its numbers
-    data = body.get("data") if isinstance(body, dict) else None
-    return facts_of(data) if isinstance(data, dict) else None
+    return facts_of(body) if isinstance(body, dict) else None
 
 
 def _agent_types(manifest: Manifest, transcript: Transcript) -> dict[str, str | None]:

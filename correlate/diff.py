@@ -4,7 +4,7 @@ Reads the big files, and only those of the calls asked for; the comparing itself
 `correlate.request_diff` and `correlate.answer_diff`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,16 @@ from typing import Any
 from addon.format import UNKNOWN, Exchange
 from correlate.adopt import adopted
 from correlate.answer_diff import BlockFinding, answer_findings
-from correlate.captures import read_exchanges, read_manifest, read_request, read_response
+from correlate.captures import read_exchanges, read_manifest
+from correlate.content import (
+    CaptureFiles,
+    answer_blocks,
+    betas_of,
+    body_of,
+    thread_of,
+    turn_blocks,
+)
 from correlate.join import CALL_KINDS, join
-from correlate.lines import line_at, parse_line
 from correlate.places import Places
 from correlate.request_diff import Change, request_changes
 from correlate.transcript import read_transcript
@@ -57,32 +64,34 @@ def session_diffs(
     if sequence is not None and sequence not in {call.sequence for call in calls}:
         raise KeyError(sequence)
     turns = {pair.call.sequence: pair.turn for pair in join(calls, transcript.turns).pairs}
+    files = CaptureFiles(folder)
     for call in calls:
         if sequence in (None, call.sequence):
-            yield _diff(folder, call, _previous(call, calls, turns), turns.get(call.sequence))
+            yield _diff(files, call, _previous(call, calls, turns), turns.get(call.sequence))
 
 
-def _diff(folder: Path, call: Exchange, previous: Exchange | None, turn: Turn | None) -> CallDiff:
-    request = _request(folder, call)
+def _diff(
+    files: CaptureFiles, call: Exchange, previous: Exchange | None, turn: Turn | None
+) -> CallDiff:
+    request = _file(files.request, call)
     if request is None:
         return CallDiff(
             call=call, previous=None, request=(), answer=None, places=(), note="no request file"
         )
-    before = _request(folder, previous) if previous else None
+    before = _file(files.request, previous) if previous else None
     changes = request_changes(
-        _body(before) if before else None, _body(request), _betas(before), _betas(request)
+        _body(before), _body(request), betas_of(before) if before else [], betas_of(request)
     )
-    answer = _answer(folder, call)
+    response = _file(files.response, call)
+    answer = answer_blocks(response) if response else None
+    compared = None
+    if turn is not None and answer is not None:
+        compared = tuple(answer_findings(answer, [block for block, _ in turn_blocks(turn)]))
     note = None
     if answer is None:
         note = "no answer was captured"
     elif turn is None:
         note = "no turn in the transcript"
-    compared = (
-        tuple(answer_findings(answer, _transcript_blocks(turn)))
-        if turn is not None and answer is not None
-        else None
-    )
     return CallDiff(
         call=call,
         previous=previous.sequence if previous else None,
@@ -94,64 +103,24 @@ def _diff(folder: Path, call: Exchange, previous: Exchange | None, turn: Turn | 
 
 
 def _previous(call: Exchange, calls: list[Exchange], turns: Mapping[int, Turn]) -> Exchange | None:
-    """The call before in the same thread: older clients tell threads only in the transcript."""
-
-    def thread(one: Exchange) -> tuple[Any, ...]:
-        turn = turns.get(one.sequence)
-        side = one.request_class in ("auxiliary", "compaction") or not one.tools
-        return (one.kind, one.agent_id or (turn.agent_id if turn else None), side)
-
+    """The call before in the same thread."""
+    thread = thread_of(call, turns.get(call.sequence))
     earlier = [
         one
         for one in calls
         if (one.started, one.sequence) < (call.started, call.sequence)
-        and thread(one) == thread(call)
+        and thread_of(one, turns.get(one.sequence)) == thread
     ]
     return earlier[-1] if earlier else None
 
 
-def _request(folder: Path, call: Exchange | None) -> Mapping[str, Any] | None:
-    if call is None:
-        return None
+def _file(read: Callable[[int], Mapping[str, Any]], call: Exchange) -> Mapping[str, Any] | None:
     try:
-        return read_request(folder, call.sequence)
+        return read(call.sequence)
     except FileNotFoundError:
         return None
 
 
-def _body(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    body = request.get("body")
-    data = body.get("data") if isinstance(body, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def _betas(request: Mapping[str, Any] | None) -> list[str]:
-    headers = (request or {}).get("headers")
-    given = headers.get("anthropic-beta", "") if isinstance(headers, dict) else ""
-    return [beta.strip() for beta in given.split(",") if beta.strip()]
-
-
-def _answer(folder: Path, call: Exchange) -> list[dict[str, Any]] | None:
-    try:
-        message = read_response(folder, call.sequence).get("message")
-    except FileNotFoundError:
-        return None
-    content = message.get("content") if isinstance(message, dict) else None
-    return _dicts(content) if isinstance(content, list) else None
-
-
-def _transcript_blocks(turn: Turn) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = []
-    for place in turn.places:
-        record = parse_line(line_at(place.path, place.offset))
-        message = record.get("message") if isinstance(record, dict) else None
-        content = message.get("content") if isinstance(message, dict) else None
-        if isinstance(content, str):
-            blocks.append({"type": "text", "text": content})
-        elif isinstance(content, list):
-            blocks += _dicts(content)
-    return blocks
-
-
-def _dicts(items: list[Any]) -> list[dict[str, Any]]:
-    return [item for item in items if isinstance(item, dict)]
+def _body(request: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    body = body_of(request) if request else None
+    return body if isinstance(body, dict) else {}

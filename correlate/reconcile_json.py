@@ -1,8 +1,10 @@
 """A reconciliation as plain values: what `ccwire reconcile --json` prints. Pure."""
 
+from dataclasses import asdict
 from typing import Any
 
 from correlate.findings import Finding, Reconciliation, Witness, counted
+from correlate.summary import summarize
 from correlate.totals import Gap, GrandTotal, Side, Totals
 from correlate.usage import differences
 
@@ -24,6 +26,7 @@ def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
         "transcript_alone": _alone(totals),
         "differences": [_gap(gap) for gap in totals.gaps if gap.missing],
         "witnesses": [_witness(witness) for witness in session.witnesses],
+        "summary": asdict(summarize(session)),
         "agents": dict(session.agents),
         "bad_lines": list(session.bad_lines),
         "notes": list(session.notes),

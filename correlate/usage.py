@@ -51,6 +51,22 @@ class Tokens:
             web_searches=searches,
         )
 
+    @classmethod
+    def of_client(cls, used: RawUsage) -> Self:
+        """The same of a `modelUsage` entry, the client's own names.
+
+        Older clients do not tell 5 m and 1 h cache writes apart: all then stand as 5 m.
+        """
+        one_hour = _count(used.get("cacheCreationEphemeral1hInputTokens"))
+        return cls(
+            input=_count(used.get("inputTokens")),
+            output=_count(used.get("outputTokens")),
+            cache_read=_count(used.get("cacheReadInputTokens")),
+            cache_write_5m=_count(used.get("cacheCreationInputTokens")) - one_hour,
+            cache_write_1h=one_hour,
+            web_searches=_count(used.get("webSearchRequests")),
+        )
+
     @property
     def context(self) -> int:
         """The prompt as the model saw it, cached or not."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from correlate.findings import Finding, Witness
 from correlate.prices import base_model
-from correlate.records import CostState, number, whole
+from correlate.records import CostState, number
 from correlate.usage import Tokens
 
 _MOST_TRIES = 10  # their subsets are tried one by one
@@ -171,19 +171,5 @@ def _by_model(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Tokens]:
     found: dict[str, Tokens] = {}
     for model, used in models.items():
         name = base_model(model)
-        found[name] = found.get(name, Tokens()) + _tokens(used)
+        found[name] = found.get(name, Tokens()) + Tokens.of_client(used)
     return found
-
-
-def _tokens(used: Mapping[str, Any]) -> Tokens:
-    """Older clients do not tell 5 m and 1 h cache writes apart: all then stand as 5 m."""
-    written = whole(used.get("cacheCreationInputTokens")) or 0
-    one_hour = whole(used.get("cacheCreationEphemeral1hInputTokens")) or 0
-    return Tokens(
-        input=whole(used.get("inputTokens")) or 0,
-        output=whole(used.get("outputTokens")) or 0,
-        cache_read=whole(used.get("cacheReadInputTokens")) or 0,
-        cache_write_5m=written - one_hour,
-        cache_write_1h=one_hour,
-        web_searches=whole(used.get("webSearchRequests")) or 0,
-    )
