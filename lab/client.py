@@ -142,7 +142,9 @@ class SimulatedClient:
             words = {"last_assistant_message": said} if self.profile.agent_meta else {}
             session.hook("Stop", stop_hook_active=False, **words)
         if self.profile.release >= (2, 1, 78):
-            leaf = {"leafUuid": transcript.last_uuid()} if self.profile.agent_header else {}
+            leaf: dict[str, Any] = {}
+            if self.profile.agent_header:
+                leaf["leafUuid"] = transcript.last_uuid()
             transcript.record("last-prompt", lastPrompt=text, **leaf)
         self._turns += 1
         self._note_result(said, time.monotonic() - started)
