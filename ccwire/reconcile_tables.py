@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ccwire.tables import Column, count, dollars, print_table, signed
 from correlate.findings import Finding, Reconciliation, counted, label
+from correlate.report.shown import visible
 from correlate.summary import summarize
 from correlate.totals import GrandTotal, Side, Totals
 from correlate.usage import TOKEN_CLASSES, Tokens, differences
@@ -141,7 +142,7 @@ def _print_evidence(to: Console, finding: Finding) -> None:
     text = Text.assemble(
         f"  {number}: ",
         (label(finding), _verdict_text(finding).style),
-        ": " + "; ".join(finding.evidence),
+        visible(": " + "; ".join(finding.evidence)),
     )
     to.print(text)
 
@@ -275,7 +276,7 @@ def _share(wire: Side, transcript: Side) -> str:
 
 
 def _short_model(model: str | None) -> str:
-    return _DATE.sub("", (model or "?").removeprefix("claude-"))
+    return visible(_DATE.sub("", (model or "?").removeprefix("claude-")))
 
 
 def _clock(at: float | None) -> str:

@@ -47,6 +47,14 @@ class Origins:
             if path.parent in folders and wanted & self._ids_in(path).keys()
         ]
 
+    def sessions_with(self, message_ids: Iterable[str]) -> list[str]:
+        """The sessions whose transcripts have one of these answers; reads all, so ask rarely."""
+        wanted = set(message_ids)
+        if not wanted:
+            return []
+        paths = self._places.session_ids().items()
+        return [name for name, path in paths if wanted & self._ids_in(path).keys()]
+
     def _in_captures(self) -> dict[str, list[tuple[str, int]]]:
         if self._captured is None:
             self._captured = {}

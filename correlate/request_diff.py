@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from correlate.records import text
+from correlate.report.shown import visible
 
 _PREVIEW = 120
 _LEAD = 24  # how much of what two texts share is shown before they part
@@ -51,7 +52,7 @@ def without_markers(value: Any) -> Any:
 def preview(value: Any) -> str:
     """A block, a message or a value in a few words."""
     if isinstance(value, str):
-        line = " ".join(value.split())
+        line = visible(" ".join(value.split()))
         return line if len(line) <= _PREVIEW else f"{line[:_PREVIEW]}… ({len(value):,} characters)"
     if isinstance(value, Mapping):
         kind = text(value.get("type"))

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 from rich.console import Console
 from rich.text import Text
 
+from ccwire.json_output import print_json
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.session_argument import captured_session
 from ccwire.tables import console
@@ -49,7 +49,7 @@ def command(
         ) from None
     if as_json:
         report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}
-        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+        print_json(report)
     else:
         to = console()
         for diff in diffs:

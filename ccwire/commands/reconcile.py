@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import orjson
 
 from addon.format import UNKNOWN, parse_json
+from ccwire.json_output import json_bytes, print_json
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.reconcile_tables import print_all_row, print_grand_total, print_header, print_session
 from ccwire.session_argument import CapturedSession, captured_session
 from ccwire.tables import console, progress_bar
 from correlate.account import Accountant, narrowed
-from correlate.captures import read_manifest, session_folders
+from correlate.captures import read_exchanges, read_manifest, session_folders
 from correlate.findings import Reconciliation
+from correlate.origins import Origins
 from correlate.places import Places
 from correlate.reconcile_json import grand_json, session_json
 from correlate.totals import GrandTotal, totals_of
@@ -60,7 +61,7 @@ def command(
         raise UserError("--agent and --result are about one session; leave out --all.")
     result = _result(result_file) if result_file else None
     if every:
-        sessions = [CapturedSession(folder.name, folder) for folder in session_folders(captures)]
+        sessions = _all_sessions(captures, claude_dir)
         if not sessions:
             raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
     else:
@@ -69,6 +70,16 @@ def command(
     narrow = (narrowed(found, since_compact=since_compact, agent=agent) for found in accounts)
     unexplained = (_print_all if every else _print_one)(narrow, as_json, verbose)
     ctx.exit(1 if unexplained else 0)
+
+
+def _all_sessions(captures: Path, claude_dir: Path) -> list[CapturedSession]:
+    """Those with a folder, and those of clients that name no session, found by their answers."""
+    named = [CapturedSession(folder.name, folder) for folder in session_folders(captures)]
+    unknown = captures / UNKNOWN
+    nameless = [call.message_id for call in read_exchanges(unknown) if call.message_id]
+    found = Origins(captures, Places(claude_dir)).sessions_with(nameless)
+    known = {session.session_id for session in named}
+    return named + [CapturedSession(name, unknown) for name in found if name not in known]
 
 
 def _accounts(
@@ -100,7 +111,7 @@ def _print_one(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool)
     (session,) = accounts
     totals = totals_of(session)
     if as_json:
-        click.echo(orjson.dumps(session_json(session, totals), option=orjson.OPT_INDENT_2))
+        print_json(session_json(session, totals))
     else:
         print_session(console(), session, totals, verbose)
     return session.unexplained
@@ -118,12 +129,12 @@ def _print_all(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool)
         totals = totals_of(session)
         if as_json:
             click.echo("," if grand.sessions else "", nl=False)
-            click.echo(orjson.dumps(session_json(session, totals)))
+            print_json(session_json(session, totals), indent=False)
         else:
             print_all_row(to, session, totals)
         grand = grand.with_session(session, totals)
     if as_json:
-        click.echo(b"]," + orjson.dumps(grand_json(grand)).removeprefix(b"{"))
+        click.echo(b"]," + json_bytes(grand_json(grand)).removeprefix(b"{"))
     else:
         print_grand_total(to, grand)
     return grand.unexplained

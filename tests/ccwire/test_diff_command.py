@@ -83,3 +83,16 @@ def test_a_call_that_is_not_there_is_exit_code_2(folder: Path) -> None:
     result = run(folder, SESSION, "9")
     assert result.exit_code == 2
     assert "has no call 9" in result.stderr
+
+
+def test_what_a_terminal_would_obey_is_only_shown(folder: Path) -> None:
+    capture = folder / "captures" / SESSION
+    path = next(capture.glob("0003_req_*"))
+    said = {"role": "user", "content": "\x1b[31mred\ud800"}
+    body = {"type": "json", "data": {"messages": [said]}}
+    path.write_text(json.dumps({"headers": {}, "body": body}))
+    shown = run(folder, SESSION, "3").stdout
+    assert "\x1b" not in shown
+    assert "\u241b[31mred\\ud800" in shown
+    (call,) = json.loads(run(folder, SESSION, "3", "--json").stdout)["calls"]
+    assert call["request"][0]["after"]["text"] == "\x1b[31mred\ud800"

@@ -6,8 +6,9 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
+from addon.format import EXCHANGES
 from ccwire.cli import main
-from lab.made_session import MadeSession
+from lab.made_session import MadeSession, write_lines
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 OTHER = "22222222-2222-4333-8444-555555555555"
@@ -99,6 +100,18 @@ def test_all_sessions_are_a_line_each_and_a_grand_total(folder: Path) -> None:
     assert [session["session_id"] for session in report["sessions"]] == [SESSION, OTHER]
     assert report["totals"]["wire"]["output_tokens"] == 1300
     assert report["unexplained"] == 0
+
+
+def test_all_sessions_include_those_whose_calls_name_none(folder: Path) -> None:
+    nameless = MadeSession(OTHER, version="1.0.0")
+    nameless.call(output=1000)
+    nameless.write(folder / "claude")
+    unknown = folder / "captures" / "unknown"
+    unknown.mkdir()
+    write_lines(unknown / EXCHANGES, [call.to_json() for call in nameless.exchanges])
+    report = as_json(folder, "--all")
+    assert [session["session_id"] for session in report["sessions"]] == [SESSION, OTHER]
+    assert report["totals"]["wire"]["output_tokens"] == 1300
 
 
 def test_all_sessions_give_exit_code_1_if_one_does(folder: Path) -> None:

@@ -2,6 +2,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from correlate.records import (
     AgentResult,
@@ -15,6 +17,8 @@ from correlate.records import (
     instant,
     typed,
 )
+from correlate.turns import fold
+from correlate.usage import Tokens, differences
 
 
 def read(record: dict[str, Any]) -> Record:
@@ -111,3 +115,29 @@ def test_other_records_are_only_counted(kind: object) -> None:
 )
 def test_times_are_seconds(value: object, seconds: float | None) -> None:
     assert instant(value) == seconds
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+FIELDS = (
+    "message", "usage", "content", "toolUseResult", "error", "compactMetadata", "modelUsage",
+    "timestamp", "agentId", "isSidechain", "requestId", "id", "subtype", "uuid", "iterations",
+)  # fmt: skip
+
+
+@given(
+    st.sampled_from(["assistant", "system", "user", "cost-state", "api-request"]),
+    st.dictionaries(st.sampled_from(FIELDS), JSON | st.dictionaries(st.sampled_from(FIELDS), JSON)),
+    st.sampled_from(["api_error", "compact_boundary", "other"]),
+)
+def test_no_record_is_too_odd_to_read(kind: str, fields: dict[str, Any], subtype: str) -> None:
+    found = read({**fields, "type": kind, "subtype": subtype})
+    if isinstance(found, AssistantLine):
+        (turn,) = fold([found])
+        assert Tokens.of(turn.usage) + Tokens() == Tokens.of(turn.usage)
+        assert differences(turn.usage, turn.usage) == ()
