@@ -1,19 +1,29 @@
 """The books of each session: its lines, its manifest, and the traffic log, written once a batch.
 
-A part file goes only when its exchange stands in all of them, so that a kill leaves a trace.
+A part file goes only when its exchange stands in its session's books, so that a kill leaves a
+trace. What cannot be written is kept and tried again.
 """
 
-from collections.abc import Callable, Iterable
+import errno
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import orjson
-
 from addon import manifest as manifests
-from addon.format import EXCHANGES, MANIFEST, Exchange, Manifest
+from addon.format import EXCHANGES, MANIFEST, Exchange, Manifest, parse_json
 from addon.sessions import SessionEntry
-from addon.store import CaptureStore, Slot, append_lines, locked, read_manifest, write_whole
+from addon.store import (
+    CaptureStore,
+    Slot,
+    append_lines,
+    locked,
+    read_file,
+    read_lines,
+    write_whole,
+)
 from addon.traffic import block
+from addon.wire_json import dump
 
 _MOST_GAPS = 1000
 
@@ -34,6 +44,7 @@ class Books:
         self._store = store
         self._entry = entry
         self._finished: dict[str | None, list[Finished]] = {}
+        self._listed: set[str] = set()  # flow ids whose line stands, and whose manifest does not
         self._gaps: dict[str | None, list[dict[str, Any]]] = {}
 
     def enter(self, session_id: str | None, finished: Finished) -> None:
@@ -45,49 +56,95 @@ class Books:
             gaps.append(gap)
 
     def write(self) -> None:
-        """Raises OSError where a folder cannot be written; its parts stay for the next start."""
-        for session_id in list(self._finished):
-            self._write_session(session_id, self._finished.pop(session_id))
-        for session_id, gaps in list(self._gaps.items()):
-            self.change(session_id, lambda m, gaps=gaps: _with_gaps(m, gaps))  # type: ignore[misc]
-            del self._gaps[session_id]
+        """Raises OSError where a folder cannot be written, after all others were."""
+        failed: OSError | None = None
+        for session_id in {*self._finished, *self._gaps}:
+            try:
+                self._write_session(session_id)
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise failed
 
     def change(self, session_id: str | None, change: Callable[[Manifest], Manifest]) -> None:
         """Rewrites a manifest."""
         folder = self._store.folder(session_id)
         with locked(folder):
-            changed = change(read_manifest(folder))
-            data = orjson.dumps(changed.to_json(), option=orjson.OPT_INDENT_2)
-            write_whole(folder / MANIFEST, data)
+            _write_manifest(folder, change(current_manifest(folder)))
 
-    def _write_session(self, session_id: str | None, finished: list[Finished]) -> None:
-        entry = self._entry(session_id) if session_id is not None else None
-
-        def entered(manifest: Manifest) -> Manifest:
-            for item in finished:
-                manifest = manifests.with_exchange(manifest, item.line)
-                manifest = manifests.with_conflicts(manifest, item.conflicts)
-            if entry is None:
-                return manifest
-            return manifests.with_session(
-                manifest,
-                cwd=entry.project_dir,
-                transcript=entry.transcript_path,
-                version=entry.claude_version,
-            )
-
+    def _write_session(self, session_id: str | None) -> None:
+        finished = self._finished.get(session_id, [])
         folder = self._store.folder(session_id)
         with locked(folder):
-            append_lines(
-                folder / EXCHANGES, [orjson.dumps(item.line.to_json()) for item in finished]
-            )
-        self.change(session_id, entered)
-        self._store.log_traffic("".join(block(session_id, item.line) for item in finished))
+            manifest = current_manifest(folder)
+            new = [item for item in finished if item.line.flow_id not in self._listed]
+            if new:
+                append_lines(folder / EXCHANGES, [dump(item.line.to_json()) for item in new])
+                self._listed.update(item.line.flow_id for item in new)
+            if len(new) < len(finished):  # a second try
+                manifest = manifests.recounted(manifest, read_lines(folder / EXCHANGES))
+            else:
+                for item in new:
+                    manifest = manifests.with_exchange(manifest, item.line)
+            _write_manifest(folder, self._told(manifest, session_id, finished))
+        self._finished.pop(session_id, None)
+        self._gaps.pop(session_id, None)
+        self._listed.difference_update(item.line.flow_id for item in finished)
         for item in finished:
             self._store.release(item.slot)
+        if finished:
+            self._store.log_traffic("".join(block(session_id, item.line) for item in finished))
+
+    def _told(
+        self, manifest: Manifest, session_id: str | None, finished: list[Finished]
+    ) -> Manifest:
+        """What is known besides the lines."""
+        manifest = manifests.with_conflicts(manifest, sum(item.conflicts for item in finished))
+        for gap in self._gaps.get(session_id, ()):
+            manifest = manifests.with_gap(manifest, gap)
+        entry = self._entry(session_id) if session_id is not None and finished else None
+        if entry is None:
+            return manifest
+        return manifests.with_session(
+            manifest,
+            cwd=entry.project_dir,
+            transcript=entry.transcript_path,
+            version=entry.claude_version,
+        )
 
 
-def _with_gaps(manifest: Manifest, gaps: Iterable[dict[str, Any]]) -> Manifest:
-    for gap in gaps:
-        manifest = manifests.with_gap(manifest, gap)
-    return manifest
+def current_manifest(folder: Path) -> Manifest:
+    """The manifest as it stands; one made from the lines where it is not there or no use."""
+    try:
+        return manifests.manifest_from(parse_json(read_file(folder / MANIFEST)))
+    except ValueError as error:
+        gap = {"kind": "manifest_lost", "detail": f"it was made anew from the lines: {error}"}
+        return manifests.with_gap(_from_lines(folder), gap)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            raise
+        return _from_lines(folder)
+
+
+def _from_lines(folder: Path) -> Manifest:
+    empty = Manifest(session_id=folder.name)
+    return manifests.recounted(empty, read_lines(folder / EXCHANGES))
+
+
+def recount(folder: Path, gap: dict[str, Any] | None = None) -> None:
+    """Makes a manifest agree with the lines again."""
+    with locked(folder):
+        manifest = manifests.recounted(current_manifest(folder), read_lines(folder / EXCHANGES))
+        _write_manifest(folder, manifests.with_gap(manifest, gap) if gap else manifest)
+
+
+def enter_once(folder: Path, line: Exchange) -> None:
+    """Adds a line unless it is there."""
+    with locked(folder):
+        known = read_lines(folder / EXCHANGES)
+        if all(exchange.flow_id != line.flow_id for exchange in known):
+            append_lines(folder / EXCHANGES, [dump(line.to_json())])
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    write_whole(folder / MANIFEST, dump(manifest.to_json(), for_people=True))

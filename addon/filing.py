@@ -12,13 +12,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from addon import manifest as manifests
 from addon.answer import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.books import Books, Finished
 from addon.drift import DriftWatch, Sighting
-from addon.format import Exchange, is_session_id
 from addon.identity import Evidence, Identity, identify
 from addon.processes import ClientProcess, ProcessResolver
 from addon.record import (
@@ -33,10 +30,11 @@ from addon.record import (
     whole_file,
 )
 from addon.redact import Redactor
-from addon.refile import refile
 from addon.session_lookup import SessionLookup
 from addon.store import CaptureStore, Slot, write_whole
 from addon.traffic import summary
+from addon.waiting import WaitingRoom
+from addon.wire_json import dump
 
 logger = logging.getLogger("ccwire")
 
@@ -63,15 +61,6 @@ class _Open:
     unwritten: list[bytes] = field(default_factory=list)  # event lines for the part
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    process: ClientProcess
-    slot: Slot
-    line: Exchange
-    telemetry: str | None
-    since: float
-
-
 class Filing:
     """One for each proxy."""
 
@@ -87,8 +76,8 @@ class Filing:
         self._resolver = resolver
         self._lookup = lookup
         self._open: dict[str, _Open] = {}
-        self._waiting: list[_Waiting] = []
         self._books = Books(store, lookup.entry)
+        self._waiting = WaitingRoom(store, self._books, lookup)
         self._drift = DriftWatch(self._note_drift)
         self._said: set[str] = set()
 
@@ -99,17 +88,14 @@ class Filing:
             self._lookup.is_client(process)
         identity = self._identify(record, process)
         slot = self._store.open_slot(identity.session_id, record.base["path"])
-        client = {
-            "address": seen.client_address[0] if seen.client_address else None,
-            "port": seen.client_address[1] if seen.client_address else None,
-            "pid": process.pid if process else None,
-        }
-        top = head(_ids(seen.flow_id, slot), identity, "request", seen.started)
-        tail = {**record.tail, "client": client}
-        tail["body"] = tail.pop("body")  # the largest last
-        write_whole(slot.request_file, whole_file(top, {**record.fields, **tail}))
-        self._open[seen.flow_id] = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
-        _append(slot, {"request": self._part_head(self._open[seen.flow_id])})
+        exchange = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
+        try:
+            slot.note(dump({"request": _part_head(exchange)}))
+            write_whole(slot.request_file, _request_file(exchange, seen))
+        except Exception:
+            self._store.release(slot)
+            raise
+        self._open[seen.flow_id] = exchange
 
     def answered(self, flow_id: str, response: ResponseSeen) -> None:
         if (exchange := self._open.get(flow_id)) is None:
@@ -124,7 +110,7 @@ class Filing:
         )
         exchange.response = clean
         exchange.answer = answer_for(original, self._redactor, exchange.record.base["kind"])
-        _append(exchange.slot, {"response": asdict(clean)})
+        exchange.slot.note(dump({"response": asdict(clean)}))
 
     def chunk(self, flow_id: str, at: float, data: bytes) -> None:
         if (exchange := self._open.get(flow_id)) is None or exchange.lost:
@@ -141,9 +127,8 @@ class Filing:
             self._gap(exchange.identity.session_id, "capture_error", exchange, "disk too slow")
 
     def end(self, flow_id: str, at: float, ended_by: str, error: str | None) -> None:
-        if (exchange := self._open.pop(flow_id, None)) is None:
+        if (exchange := self._open.get(flow_id)) is None:
             return
-        self._identify_late(exchange)
         if exchange.lost:
             ended_by, error = "proxy_stopped", "the capture fell behind and lost the rest"
         error = self._redactor.text(error) if error else None
@@ -157,8 +142,7 @@ class Filing:
             "seconds": round(at - base["started"], 6),
         }
         line = exchange_line(
-            flow_id=flow_id,
-            sequence=exchange.slot.sequence,
+            **_ids(exchange),
             identity=exchange.identity,
             request=base,
             facts=asdict(exchange.record.facts),
@@ -168,28 +152,31 @@ class Filing:
             ended=at,
             first_byte=timing["first_byte"],
         )
-        top = head(_ids(flow_id, exchange.slot), exchange.identity, "response", at)
+        top = head(_ids(exchange), exchange.identity, "response", at)
         fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
         write_whole(exchange.slot.response_file, whole_file(top, fields))
+        del self._open[flow_id]
         session_id = exchange.identity.session_id
-        conflicts = len(exchange.identity.conflicts)
-        self._books.enter(session_id, Finished(exchange.slot, line, conflicts))
+        finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
+        self._books.enter(session_id, finished)
         if session_id is None and exchange.process is not None:
             hint = exchange.record.telemetry_session
-            self._waiting.append(_Waiting(exchange.process, exchange.slot, line, hint, at))
-        self._look_for_drift(exchange, line)
+            self._waiting.add(exchange.process, finished, hint, at)
+        else:
+            self._look_for_drift(session_id, finished)
         logger.info(summary(session_id, line))
 
     def settle(self) -> None:
         """After each batch: writes parts and books, and files what waited for a session."""
-        for exchange in self._open.values():
+        for flow_id, exchange in list(self._open.items()):
             if exchange.unwritten:
-                exchange.slot.part.write(b"\n".join(exchange.unwritten) + b"\n")
+                try:
+                    exchange.slot.note(b"\n".join(exchange.unwritten))
+                except OSError as error:
+                    self.failed(flow_id, error)
                 exchange.unwritten.clear()
         self._books.write()
-        if self._waiting:
-            self._file_waiting(time.time() - _TELEMETRY_SECONDS)
-            self._books.write()
+        self._file_waiting(time.time() - _TELEMETRY_SECONDS)
 
     def idle(self) -> None:
         """Nothing has happened for a while: time for what can wait."""
@@ -197,10 +184,12 @@ class Filing:
 
     def close(self) -> None:
         for flow_id in list(self._open):
-            self.end(flow_id, time.time(), "proxy_stopped", "the proxy was stopped")
+            try:
+                self.end(flow_id, time.time(), "proxy_stopped", "the proxy was stopped")
+            except Exception as error:
+                self.failed(flow_id, error)
         self.settle()
         self._file_waiting(math.inf)
-        self._books.write()
         self._drift.look(_CLOSING_SECONDS)
 
     def failed(self, flow_id: str | None, error: Exception) -> None:
@@ -240,43 +229,17 @@ class Filing:
             self._lookup.tell(process, identity.session_id)
         return identity
 
-    def _identify_late(self, exchange: _Open) -> None:
-        """No evidence at its request: is there any at its answer?"""
-        if exchange.identity.session_id is not None:
-            return
-        identity = self._identify(exchange.record, exchange.process)
-        if identity.session_id is not None:
-            exchange.slot, _ = refile(self._store, exchange.slot, identity)
-            exchange.identity = identity
-
-    def _by_process(self, process: ClientProcess) -> str | None:
-        return self._lookup.by_process(process) or self._lookup.by_live_record(process)
-
     def _file_waiting(self, patient_until: float) -> None:
-        """Files what waits: by its process, else, when it has waited so long, by its telemetry."""
-        for waiting in sorted(self._waiting, key=lambda w: w.telemetry is None):
-            session_id = self._by_process(waiting.process)
-            if session_id is not None:
-                self._file(waiting, Identity(session_id, "process"))
-            elif is_session_id(waiting.telemetry) and waiting.since < patient_until:
-                assert waiting.telemetry is not None
-                self._lookup.tell(waiting.process, waiting.telemetry)
-                self._file(waiting, Identity(waiting.telemetry, "telemetry"))
+        if filed := self._waiting.file(patient_until):
+            self._books.write()
+        for session_id, finished in filed:
+            self._look_for_drift(session_id, finished)
 
-    def _file(self, waiting: _Waiting, identity: Identity) -> None:
-        self._waiting.remove(waiting)
-        new, line = refile(self._store, waiting.slot, identity, waiting.line)
-        assert line is not None
-        self._books.enter(identity.session_id, Finished(new, line))
-        kept = self._store.remove_exchange(waiting.slot.folder, line.flow_id)
-        self._books.change(None, lambda m: manifests.recounted(m, kept))
-
-    def _look_for_drift(self, exchange: _Open, line: Exchange) -> None:
-        session_id = exchange.identity.session_id
+    def _look_for_drift(self, session_id: str | None, finished: Finished) -> None:
         entry = self._lookup.entry(session_id) if session_id else None
         transcript = Path(entry.transcript_path) if entry and entry.transcript_path else None
-        version = line.claude_version or (entry.claude_version if entry else None)
-        slot = exchange.slot
+        version = finished.line.claude_version or (entry.claude_version if entry else None)
+        slot = finished.slot
         self._drift.add(
             Sighting(session_id, version, slot.request_file, slot.response_file, transcript)
         )
@@ -293,23 +256,32 @@ class Filing:
         }
         self._books.gap(session_id, gap)
 
-    def _part_head(self, exchange: _Open) -> dict[str, Any]:
-        return {
-            "flow_id": exchange.flow_id,
-            "sequence": exchange.slot.sequence,
-            "session_id": exchange.identity.session_id,
-            "identified_by": exchange.identity.identified_by,
-            "pid": exchange.process.pid if exchange.process else None,
-            "fields": exchange.record.fields,
-            "base": exchange.record.base,
-            "facts": asdict(exchange.record.facts),
-            "request_ended": exchange.request_ended,
-        }
+
+def _request_file(exchange: _Open, seen: RequestSeen) -> bytes:
+    address = seen.client_address
+    client = {
+        "address": address[0] if address else None,
+        "port": address[1] if address else None,
+        "pid": exchange.process.pid if exchange.process else None,
+    }
+    tail = {**exchange.record.tail, "client": client}
+    tail["body"] = tail.pop("body")  # the largest last
+    top = head(_ids(exchange), exchange.identity, "request", seen.started)
+    return whole_file(top, {**exchange.record.fields, **tail})
 
 
-def _ids(flow_id: str, slot: Slot) -> dict[str, Any]:
-    return {"flow_id": flow_id, "sequence": slot.sequence}
+def _part_head(exchange: _Open) -> dict[str, Any]:
+    """What recovery needs of a request."""
+    return {
+        "flow_id": exchange.flow_id,
+        "identified_by": exchange.identity.identified_by,
+        "pid": exchange.process.pid if exchange.process else None,
+        "fields": exchange.record.fields,
+        "base": exchange.record.base,
+        "facts": asdict(exchange.record.facts),
+        "request_ended": exchange.request_ended,
+    }
 
 
-def _append(slot: Slot, value: dict[str, Any]) -> None:
-    slot.part.write(orjson.dumps(value) + b"\n")
+def _ids(exchange: _Open) -> dict[str, Any]:
+    return {"flow_id": exchange.flow_id, "sequence": exchange.slot.sequence}

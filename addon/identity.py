@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from addon.format import is_session_id, parse_json
+from addon.format import UNKNOWN, is_session_id, parse_json
 
 SESSION_HEADER = "x-claude-code-session-id"
 
 _USER_ID = re.compile(r"_session_([A-Za-z0-9-]+)$")
 _USER_AGENT = re.compile(r"claude-(?:cli|code)/([0-9][^\s(;,]*)\s*(?:\(([^)]*)\))?")
-_TELEMETRY_SESSION = re.compile(rb'\\*"session_?[iI][dD]\\*"\s*:\s*\\*"([A-Za-z0-9-]{1,64})\\*"')
+_TELEMETRY_SESSION = re.compile(rb'"session_?[iI][dD]\\*"\s*:\s*\\*"([A-Za-z0-9-]{1,64})\\*"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,17 @@ def identify(evidence: Evidence) -> Identity:
         ("live_record", evidence.live_record),
         ("telemetry", evidence.telemetry),
     ]
-    usable = [(source, value) for source, value in ranked if is_session_id(value)]
+    usable = [(source, value) for source, value in ranked if is_usable(value)]
     if not usable:
         return Identity(None, "none")
     winner, session_id = usable[0]
     conflicts = tuple(source for source, value in usable[1:] if value != session_id)
     return Identity(session_id, winner, conflicts)
+
+
+def is_usable(session_id: object) -> bool:
+    """Whether a session of that name can have a folder of its own, also where case is nothing."""
+    return is_session_id(session_id) and str(session_id).lower() != UNKNOWN
 
 
 def wire_facts(headers: Mapping[str, str]) -> WireFacts:

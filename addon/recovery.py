@@ -1,50 +1,76 @@
 """Turns what a killed proxy left in flight into responses, so that every exchange is told."""
 
+import logging
 import time
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from addon import manifest as manifests
 from addon.answer import recovered_answer
-from addon.format import EXCHANGES, MANIFEST, Exchange
+from addon.books import enter_once, recount
+from addon.format import UNKNOWN, Exchange, parse_file_name, parse_json
 from addon.identity import Identity
 from addon.record import ResponseSeen, exchange_line, head, response_fields, whole_file
-from addon.store import CaptureStore, append_lines, locked, read_lines, read_manifest, write_whole
+from addon.refile import MOVED, finish_move
+from addon.store import CaptureStore, read_file, write_whole
+
+logger = logging.getLogger("ccwire")
+
+type Lines = list[tuple[bytes, dict[str, Any]]]
+
+_IN_FLIGHT = "the proxy was killed while this exchange was in flight"
+_UNREADABLE = ".unreadable"
 
 
 def recover(store: CaptureStore) -> int:
     """Finishes every abandoned part; gives how many there were."""
     count = 0
-    for part, file in store.abandoned_parts():
-        lines = _whole_lines(file.read())
-        if lines and "request" in lines[0][1]:
-            _finish(part, lines)
-        elif lines and "exchange" in lines[0][1]:  # it was being moved here from `unknown`
-            line = Exchange.from_json(lines[0][1]["exchange"])
-            _note(part.parent, line)
-            store.remove_exchange(store.folder(None), line.flow_id)
-        part.unlink(missing_ok=True)
-        count += 1
+    for folder in store.session_folders():
+        for part, file in store.abandoned_parts(folder):
+            try:
+                lines = _whole_lines(file.read())
+                if lines:  # else it was killed before it had told anything
+                    _finish(store, part, lines)
+                    count += 1
+                part.unlink(missing_ok=True)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                _set_aside(part, error)
+        store.clear_temporaries(folder)
     return count
 
 
-def _finish(part: Path, lines: list[tuple[bytes, dict[str, Any]]]) -> None:
-    request: dict[str, Any] = lines[0][1]["request"]
+def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
+    _, first = lines[0]
+    if MOVED in first:
+        line = finish_move(store.folder(None), part.parent, first[MOVED])
+        enter_once(part.parent, line)
+        store.remove_exchanges(store.folder(None), {line.flow_id})
+        recount(store.folder(None))
+        recount(part.parent)
+        return
+    line = _answered(part, first["request"], lines[1:])
+    enter_once(part.parent, line)
+    gap = {"kind": "recovered", "at": time.time(), "sequence": line.sequence, "detail": _IN_FLIGHT}
+    recount(part.parent, gap)
+
+
+def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
+    """Writes the response, unless it is there, and gives its line."""
     response = None
-    events = lines[1:]
     if events and "response" in events[0][1]:
         response = ResponseSeen(**events[0][1]["response"])
         events = events[1:]
     answer = recovered_answer(events)
-    identity = Identity(request["session_id"], request["identified_by"])
-    sequence = request["sequence"]
+    session_id = None if part.parent.name == UNKNOWN else part.parent.name
+    identity = Identity(session_id, request["identified_by"])
+    target = part.with_suffix(".json")
+    place = parse_file_name(target.name)
+    if place is None:
+        raise ValueError("not the name of a part")
+    ids = {"flow_id": request["flow_id"], "sequence": place[0]}
     ended = part.stat().st_mtime
-    first = response.at if response else None
+    first_byte = response.at if response else None
     line = exchange_line(
-        flow_id=request["flow_id"],
-        sequence=sequence,
+        **ids,
         identity=identity,
         request=request["base"],
         facts=request["facts"],
@@ -52,30 +78,25 @@ def _finish(part: Path, lines: list[tuple[bytes, dict[str, Any]]]) -> None:
         response=response,
         answer=answer,
         ended=ended,
-        first_byte=first,
+        first_byte=first_byte,
     )
+    if target.exists():  # it was killed between the response and its line
+        return _told_by(target, line)
     timing = {
         "request_start": request["base"]["started"],
         "request_end": request["request_ended"],
-        "first_byte": first,
+        "first_byte": first_byte,
         "last_byte": ended,
         "seconds": round(ended - request["base"]["started"], 6),
     }
-    target = part.with_suffix(".json")
-    if not target.exists():  # else it was killed between the response and its line
-        top = head(
-            {"flow_id": request["flow_id"], "sequence": sequence}, identity, "response", ended
-        )
-        fields = response_fields(request["fields"], response, answer, timing)
-        write_whole(target, whole_file(top, fields))
-    else:
-        line = _told_by(target, line)
-    _note(part.parent, line)
+    fields = response_fields(request["fields"], response, answer, timing)
+    write_whole(target, whole_file(head(ids, identity, "response", ended), fields))
+    return line
 
 
 def _told_by(response_file: Path, line: Exchange) -> Exchange:
     """The response was whole: its own account goes before the part's."""
-    told = orjson.loads(response_file.read_bytes())
+    told = parse_json(read_file(response_file))
     message = told.get("message") or {}
     return Exchange.from_json(
         {
@@ -92,29 +113,29 @@ def _told_by(response_file: Path, line: Exchange) -> Exchange:
     )
 
 
-def _note(folder: Path, line: Exchange) -> None:
-    with locked(folder):
-        known = read_lines(folder / EXCHANGES)
-        if all(exchange.flow_id != line.flow_id for exchange in known):
-            append_lines(folder / EXCHANGES, [orjson.dumps(line.to_json())])
-            known.append(line)
-        manifest = manifests.recounted(read_manifest(folder), known)
-        gap = {
-            "kind": "recovered",
+def _set_aside(part: Path, error: Exception) -> None:
+    """What cannot be read is kept out of the way, and counted."""
+    part.rename(part.with_name(part.name + _UNREADABLE))
+    name = type(error).__name__
+    logger.warning(f"ccwire: {part.name} could not be recovered ({name}) and was set aside")
+    place = parse_file_name(part.with_suffix(".json").name)
+    recount(
+        part.parent,
+        {
+            "kind": "capture_error",
             "at": time.time(),
-            "sequence": line.sequence,
-            "detail": "the proxy was killed while this exchange was in flight",
-        }
-        data = orjson.dumps(manifests.with_gap(manifest, gap).to_json(), option=orjson.OPT_INDENT_2)
-        write_whole(folder / MANIFEST, data)
+            "sequence": place[0] if place else None,
+            "detail": f"a part could not be recovered: {name}",
+        },
+    )
 
 
-def _whole_lines(data: bytes) -> list[tuple[bytes, dict[str, Any]]]:
+def _whole_lines(data: bytes) -> Lines:
     """The lines that were written whole; a kill can cut only the last."""
     lines = []
     for raw in data.split(b"\n"):
         try:
-            value = orjson.loads(raw)
+            value = parse_json(raw)
         except ValueError:
             continue
         if isinstance(value, dict):

@@ -1,16 +1,20 @@
-"""Moves an exchange from `unknown/` to the session it turned out to belong to.
+"""Moves finished exchanges from `unknown/` to the session they turned out to belong to.
 
-Only the first lines of its files change; bodies are copied byte for byte.
+Only the first lines of a file change; bodies are copied byte for byte. A part in the new place
+says what is being moved until both books are right, so that a kill leaves no half of it.
 """
 
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-import orjson
-
-from addon.format import Exchange
+from addon.format import Exchange, file_name
 from addon.identity import Identity
-from addon.store import CaptureStore, Slot, write_whole
+from addon.store import CaptureStore, Slot, read_file, write_whole
+from addon.wire_json import dump
+
+MOVED = "moved"
 
 _HEAD = re.compile(
     rb'\A\{\n"format": (\d+),\n"session_id": [^\n]*\n"identified_by": [^\n]*\n'
@@ -19,30 +23,32 @@ _HEAD = re.compile(
 
 
 def refile(
-    store: CaptureStore, slot: Slot, identity: Identity, line: Exchange | None = None
-) -> tuple[Slot, Exchange | None]:
-    """Gives the exchange's new place; its files are there, whole, before the old ones go.
-
-    `line` is that of a finished exchange: it stands in the new part until it is in the books.
-    """
+    store: CaptureStore, slot: Slot, line: Exchange, identity: Identity
+) -> tuple[Slot, Exchange]:
+    """The exchange's new place and line; the new part is still there for the books to release."""
     new = store.open_slot(identity.session_id, slot.path)
-    if line is not None:
-        line = replace(line, sequence=new.sequence, identified_by=identity.identified_by)
-        new.part.write(orjson.dumps({"exchange": line.to_json()}) + b"\n")
-    for old_file, new_file in (
-        (slot.request_file, new.request_file),
-        (slot.response_file, new.response_file),
-    ):
-        if old_file.exists():
-            write_whole(new_file, with_identity(old_file.read_bytes(), identity, new.sequence))
-    if line is None:
-        slot.part.seek(0)
-        while data := slot.part.read(1 << 20):
-            new.part.write(data)
-        slot.part.close()
-    for path in (slot.part_file, slot.response_file, slot.request_file):
-        path.unlink(missing_ok=True)
-    return new, line
+    moved = replace(line, sequence=new.sequence, identified_by=identity.identified_by)
+    new.note(dump({MOVED: {"from": slot.sequence, "line": moved.to_json()}}))
+    _move_files(slot.folder, slot.sequence, new.folder, moved)
+    return new, moved
+
+
+def finish_move(unknown: Path, folder: Path, moved: dict[str, Any]) -> Exchange:
+    """Goes on with a move that was cut off, by what its part says."""
+    line = Exchange.from_json(moved["line"])
+    _move_files(unknown, moved["from"], folder, line)
+    return line
+
+
+def _move_files(old_folder: Path, old_sequence: int, folder: Path, line: Exchange) -> None:
+    """A file is in its new place, whole, before the old one goes."""
+    for direction in ("req", "resp"):
+        old = old_folder / file_name(old_sequence, direction, line.path)
+        if old.exists():
+            new = folder / file_name(line.sequence, direction, line.path)
+            identity = Identity(folder.name, line.identified_by)
+            write_whole(new, with_identity(read_file(old), identity, line.sequence))
+            old.unlink()
 
 
 def with_identity(data: bytes, identity: Identity, sequence: int) -> bytes:
@@ -51,8 +57,8 @@ def with_identity(data: bytes, identity: Identity, sequence: int) -> bytes:
     def head(found: re.Match[bytes]) -> bytes:
         return b'{\n"format": %s,\n"session_id": %s,\n"identified_by": %s,\n%s"sequence": %d,\n' % (
             found[1],
-            orjson.dumps(identity.session_id),
-            orjson.dumps(identity.identified_by),
+            dump(identity.session_id),
+            dump(identity.identified_by),
             found[2],
             sequence,
         )

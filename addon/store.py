@@ -5,26 +5,25 @@ links are not followed. Several proxies may share a folder: each folder has a lo
 """
 
 import contextlib
+import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import orjson
-
 from addon.format import (
     EXCHANGES,
-    MANIFEST,
     PART_SUFFIX,
     TRAFFIC_LOG,
     UNKNOWN,
     Exchange,
-    Manifest,
     file_name,
     is_session_id,
+    parse_json,
 )
+from addon.identity import is_usable
 
 try:
     import fcntl
@@ -32,7 +31,9 @@ except ImportError:  # Windows: one proxy a folder
     fcntl = None  # type: ignore[assignment]
 
 _LOCK = ".lock"
-_SEQUENCE = re.compile(r"(\d{4,})_")
+_SEQUENCE = re.compile(r"(\d{4,})_(?:req|resp)_")
+_TEMPORARY = re.compile(r"\.(.+)\.\d+\.tmp")
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(slots=True)
@@ -56,40 +57,44 @@ class Slot:
     def part_file(self) -> Path:
         return self.response_file.with_suffix(PART_SUFFIX)
 
+    def note(self, line: bytes) -> None:
+        """Adds to the part what a kill must not take."""
+        write_all(self.part, line + b"\n")
+
 
 class CaptureStore:
     """All access to one capture folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._counted: set[Path] = set()  # folders whose numbers this process has looked through
 
     def prepare(self) -> None:
         """Makes the folder; raises OSError where it cannot be written."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.root.chmod(0o700)
+        is_ours = _made(self.root) or not any(self.root.iterdir())
         ignore = self.root / ".gitignore"
-        if not ignore.exists():
-            write_new(ignore, b"*\n")
+        if not write_new(ignore, b"*\n") and ignore.is_file():
+            is_ours = is_ours or ignore.read_bytes().startswith(b"*\n")
+        if is_ours:  # and not a folder that has long held something else
+            self.root.chmod(0o700)
 
     def folder(self, session_id: str | None) -> Path:
         """A session's folder, made if need be; `unknown` for None."""
-        name = UNKNOWN if session_id is None else session_id
-        if not is_session_id(name):
+        if session_id is not None and not is_usable(session_id):
             raise ValueError("not a session id")
-        folder = self.root / name
+        folder = self.root / (session_id or UNKNOWN)
         if not folder.is_dir():
             self.prepare()
-            folder.mkdir(exist_ok=True)
-            folder.chmod(0o700)
+            _made(folder)
         if folder.is_symlink():
-            raise OSError(f"{folder.name} is a symbolic link: not followed")
+            raise OSError(errno.ELOOP, "a session's folder is a symbolic link: not followed")
         return folder
 
     def open_slot(self, session_id: str | None, path: str) -> Slot:
         """Takes the next number of a session and marks it in flight."""
         folder = self.folder(session_id)
         with locked(folder) as lock:
-            sequence = _next_sequence(folder, lock)
+            sequence = self._next_sequence(folder, lock)
             name = Path(file_name(sequence, "resp", path)).with_suffix(PART_SUFFIX)
             part = _open(folder / name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND)
             if fcntl is not None:
@@ -101,36 +106,67 @@ class CaptureStore:
         slot.part_file.unlink(missing_ok=True)
         slot.part.close()
 
-    def remove_exchange(self, folder: Path, flow_id: str) -> list[Exchange]:
-        """Takes a line out (its exchange is filed elsewhere now); gives the lines that remain."""
+    def remove_exchanges(self, folder: Path, flow_ids: Collection[str]) -> list[Exchange]:
+        """Takes lines out (their exchanges are filed elsewhere now); gives those that remain."""
         with locked(folder):
             path = folder / EXCHANGES
-            kept = [e for e in read_lines(path) if e.flow_id != flow_id]
-            write_whole(path, b"".join(orjson.dumps(e.to_json()) + b"\n" for e in kept))
-        return kept
+            lines = read_file(path).splitlines(keepends=True) if path.exists() else []
+            told = [(line, _exchange(line)) for line in lines]
+            kept = [(line, e) for line, e in told if e is None or e.flow_id not in flow_ids]
+            if len(kept) < len(told):
+                write_whole(path, b"".join(line for line, _ in kept))
+        return [exchange for _, exchange in kept if exchange]
 
     def log_traffic(self, block: str) -> None:
         with _open(self.root / TRAFFIC_LOG, os.O_CREAT | os.O_WRONLY | os.O_APPEND) as file:
-            file.write(block.encode())
+            write_all(file, block.encode())
 
-    def abandoned_parts(self) -> Iterator[tuple[Path, IO[bytes]]]:
+    def session_folders(self) -> list[Path]:
+        """Every folder that exchanges were filed in, `unknown` last."""
+        folders = [
+            folder
+            for folder in self.root.iterdir()
+            if is_session_id(folder.name) and not folder.is_symlink() and (folder / _LOCK).exists()
+        ]
+        return sorted(folders, key=lambda folder: (folder.name == UNKNOWN, folder.name))
+
+    def abandoned_parts(self, folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         """Parts that no living proxy holds, each locked for the caller while it looks."""
-        for folder in sorted(self.root.iterdir()) if self.root.is_dir() else ():
-            if not folder.is_dir() or folder.is_symlink():
-                continue
-            for part in sorted(folder.glob(f"*{PART_SUFFIX}")):
-                try:
-                    file = _open(part, os.O_RDWR)
-                except OSError:
-                    continue  # another proxy took it, or it is a link
-                with file:
-                    if fcntl is not None:
-                        try:
-                            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        except BlockingIOError:
-                            continue
-                    if part.exists():
-                        yield part, file
+        for part in sorted(folder.glob(f"*{PART_SUFFIX}")):
+            try:
+                file = _open(part, os.O_RDWR)
+            except OSError:
+                continue  # another proxy took it, or it is a link
+            with file:
+                with locked(folder):  # else it may be one that is just being opened
+                    if not _taken(file):
+                        continue
+                if part.exists():
+                    yield part, file
+
+    def clear_temporaries(self, folder: Path) -> None:
+        """Removes what a killed proxy was writing; what a living one writes has its part."""
+        with locked(folder):
+            for path in folder.glob(".*.tmp"):
+                if (found := _TEMPORARY.fullmatch(path.name)) is None:
+                    continue
+                number = _SEQUENCE.match(found[1])
+                if number is None or not any(folder.glob(f"{number[1]}_*{PART_SUFFIX}")):
+                    path.unlink(missing_ok=True)
+
+    def _next_sequence(self, folder: Path, lock: IO[bytes]) -> int:
+        """The lock's own file holds the last number; a proxy trusts it once it has looked."""
+        told = lock.read(20)
+        last = int(told) if told.isdigit() else 0
+        if folder not in self._counted or not last:
+            names = (_SEQUENCE.match(entry.name) for entry in os.scandir(folder))
+            lines = (exchange.sequence for exchange in read_lines(folder / EXCHANGES))
+            last = max(last, 0, *(int(name[1]) for name in names if name), *lines)
+            self._counted.add(folder)
+        lock.seek(0)
+        lock.truncate()
+        write_all(lock, b"%d" % (last + 1))
+        return last + 1
 
 
 @contextlib.contextmanager
@@ -146,7 +182,7 @@ def write_whole(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with _open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC) as file:
-            file.write(data)
+            write_all(file, data)
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -157,13 +193,14 @@ def write_new(path: Path, data: bytes) -> bool:
     """Writes a file that is not there yet; False if another was first."""
     try:
         with _open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY) as file:
-            file.write(data)
+            write_all(file, data)
     except FileExistsError:
         return False
     return True
 
 
 def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """All of the lines or none of them."""
     data = b"\n".join(lines) + b"\n"
     with _open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND) as file:
         end = file.seek(0, os.SEEK_END)
@@ -171,48 +208,70 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
             file.seek(end - 1)
             if file.read(1) != b"\n":  # a line that a kill cut short stays apart
                 data = b"\n" + data
-        file.write(data)
+        try:
+            write_all(file, data)
+        except OSError:
+            file.truncate(end)
+            raise
+
+
+def write_all(file: IO[bytes], data: bytes) -> None:
+    """A full disk takes a part of the data and says nothing until the next write."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def read_file(path: Path) -> bytes:
+    with _open(path, os.O_RDONLY) as file:
+        return file.read()
 
 
 def read_lines(path: Path) -> list[Exchange]:
     """The exchanges of a file that may lack or have a line cut short."""
-    exchanges = []
     try:
-        data = path.read_bytes()
+        lines = read_file(path).splitlines()
     except FileNotFoundError:
         return []
-    for line in data.splitlines():
-        try:
-            exchanges.append(Exchange.from_json(orjson.loads(line)))
-        except (ValueError, TypeError, AttributeError):
-            continue
-    return exchanges
+    return [exchange for line in lines if (exchange := _exchange(line))]
 
 
-def read_manifest(folder: Path) -> Manifest:
+def _exchange(line: bytes) -> Exchange | None:
     try:
-        return Manifest.from_json(orjson.loads((folder / MANIFEST).read_bytes()))
-    except (FileNotFoundError, ValueError, TypeError, AttributeError):
-        return Manifest(session_id=folder.name)
+        exchange = Exchange.from_json(parse_json(line))
+    except (ValueError, TypeError, AttributeError):
+        return None
+    return exchange if isinstance(exchange.sequence, int) else None
 
 
-def _next_sequence(folder: Path, lock: IO[bytes]) -> int:
-    """The lock's own file holds the last number; without one the names are looked through."""
-    last = lock.read(20)
-    if last.isdigit():
-        number = int(last) + 1
-    else:
-        found = (_SEQUENCE.match(entry.name) for entry in os.scandir(folder))
-        number = max((int(name[1]) for name in found if name), default=0) + 1
-    lock.seek(0)
-    lock.write(b"%d" % number)
-    return number
+def _made(folder: Path) -> bool:
+    """Makes a folder and those above it, for their owner alone; False if it was there."""
+    if folder.is_dir():
+        return False
+    _made(folder.parent)
+    try:
+        folder.mkdir(0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return False
+    folder.chmod(0o700)  # whatever the umask has taken
+    return True
+
+
+def _taken(file: IO[bytes]) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _open(path: Path, flags: int) -> IO[bytes]:
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, flags | _NO_LINKS, 0o600)
     if flags & os.O_CREAT:
         os.fchmod(descriptor, 0o600)
     modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
-    mode = "r+b" if flags & os.O_RDWR else modes[flags & os.O_ACCMODE]
-    return os.fdopen(descriptor, mode, buffering=0)
+    return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)], buffering=0)

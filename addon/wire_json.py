@@ -30,12 +30,14 @@ def embeddable(data: bytes) -> Any:
     return value
 
 
-def dump(value: Any) -> bytes:
-    """Compact JSON of any value that JSON text can give, lone surrogates and huge numbers too."""
+def dump(value: Any, *, for_people: bool = False) -> bytes:
+    """JSON of any value that JSON text can give, lone surrogates and huge numbers too."""
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 if for_people else None)
     except TypeError:
-        return json.dumps(_plain(value, 0), separators=(",", ":"), allow_nan=False).encode()
+        indent, separators = (2, (",", ": ")) if for_people else (None, (",", ":"))
+        plain = _plain(value, 0)
+        return json.dumps(plain, indent=indent, separators=separators, allow_nan=False).encode()
 
 
 def _refuse(constant: str) -> Any:

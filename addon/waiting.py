@@ -1,0 +1,88 @@
+"""Exchanges whose process is known and its session not yet: they wait under `unknown/`.
+
+Newer clients send for seconds before their session starts. What never gets a session stays there.
+"""
+
+from dataclasses import dataclass, replace
+
+from addon.books import Books, Finished, recount
+from addon.identity import Evidence, Identity, identify
+from addon.processes import ClientProcess
+from addon.refile import refile
+from addon.session_lookup import SessionLookup
+from addon.store import CaptureStore
+
+_MOST_PROCESSES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    finished: Finished
+    telemetry: str | None  # the session that its body names
+    since: float
+
+
+class WaitingRoom:
+    """Asks for each process in turn whether it has a session by now."""
+
+    def __init__(self, store: CaptureStore, books: Books, lookup: SessionLookup) -> None:
+        self._store = store
+        self._books = books
+        self._lookup = lookup
+        self._waiting: dict[ClientProcess, list[_Waiting]] = {}
+
+    def add(
+        self, process: ClientProcess, finished: Finished, telemetry: str | None, since: float
+    ) -> None:
+        """A finished exchange that stands in the books of `unknown`."""
+        waiting = _Waiting(finished, telemetry, since)
+        self._waiting.setdefault(process, []).append(waiting)
+        if len(self._waiting) > _MOST_PROCESSES:
+            del self._waiting[next(iter(self._waiting))]
+
+    def file(self, patient_until: float) -> list[tuple[str, Finished]]:
+        """Files what waits: by its process, else, when it has waited so long, by its telemetry.
+
+        Gives each that was filed with its session; they are in its books when those are written.
+        """
+        filed: list[tuple[str, Finished]] = []
+        for process, waiting in list(self._waiting.items()):
+            identity = self._session_of(process, waiting, patient_until)
+            if identity.session_id is not None:
+                del self._waiting[process]
+                filed += [
+                    (identity.session_id, finished) for finished in self._file(waiting, identity)
+                ]
+        return filed
+
+    def _session_of(
+        self, process: ClientProcess, waiting: list[_Waiting], patient_until: float
+    ) -> Identity:
+        known = identify(
+            Evidence(
+                process=self._lookup.by_process(process),
+                live_record=self._lookup.by_live_record(process),
+            )
+        )
+        if known.session_id is not None:
+            return known
+        named = (
+            identify(Evidence(telemetry=w.telemetry)) for w in waiting if w.since < patient_until
+        )
+        found = next((identity for identity in named if identity.session_id), known)
+        if found.session_id is not None:
+            self._lookup.tell(process, found.session_id)
+        return found
+
+    def _file(self, waiting: list[_Waiting], identity: Identity) -> list[Finished]:
+        unknown = waiting[0].finished.slot.folder
+        filed: list[Finished] = []
+        try:
+            for item in waiting:
+                slot, line = refile(self._store, item.finished.slot, item.finished.line, identity)
+                filed.append(replace(item.finished, slot=slot, line=line))
+                self._books.enter(identity.session_id, filed[-1])
+        finally:
+            self._store.remove_exchanges(unknown, {finished.line.flow_id for finished in filed})
+            recount(unknown)
+        return filed
