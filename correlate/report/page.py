@@ -6,7 +6,6 @@ page forbids everything but its own two inline pieces.
 
 import base64
 import hashlib
-import math
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -53,11 +52,15 @@ def render(model: dict[str, Any]) -> str:
 
 def inert_json(value: Any) -> str:
     """JSON that is only data wherever it stands in a page."""
-    return orjson.dumps(_plain(value)).decode().translate(_ESCAPES)
+    try:
+        written = orjson.dumps(value)
+    except TypeError:
+        written = orjson.dumps(_plain(value))
+    return written.decode().translate(_ESCAPES)
 
 
 def _plain(value: Any) -> Any:
-    """What JSON and a browser can hold: lone surrogates spelled out, no NaN, no huge number."""
+    """Without what orjson refuses: lone surrogates spelled out, huge numbers as doubles."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
@@ -67,10 +70,8 @@ def _plain(value: Any) -> Any:
             return [_plain(item) for item in value]
         case bool() | None:
             return value
-        case int() if abs(value) >= 1 << 53:
+        case int() if abs(value) >= 1 << 63:
             return float(value) if abs(value) < 1 << 1023 else None
-        case float() if not math.isfinite(value):
-            return None
     return value
 
 

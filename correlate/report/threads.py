@@ -77,5 +77,4 @@ def _between(times: Sequence[float], one: Finding, other: Finding) -> bool:
 
 
 def _agent_name(agent_id: str, kind: str | None) -> str:
-    short = agent_id[:10]
-    return f"{kind} {short}" if kind else short
+    return f"{kind} {agent_id[:5]}" if kind else agent_id[:16]

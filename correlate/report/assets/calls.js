@@ -1,6 +1,6 @@
 /* The calls: a table that is filtered and sorted as a list and drawn a chunk at a time. */
 
-const CHUNK = 100;
+const CHUNK = 60;
 const COLUMNS = [
   { name: '#', class: 'n' },
   { name: 'Time', class: 'time' },
@@ -26,6 +26,7 @@ const rows = [...calls, ...turns];
 const opened = new Set();
 const filter = { verdict: '', lane: '', model: '', text: '', sort: 'order' };
 let found = rows;
+let first = 0; // the drawn rows are found[first..drawn)
 let drawn = 0;
 
 const outputOff = (row) => (row.told ? row.told[3] - (row.tokens ? row.tokens[3] : 0) : 0);
@@ -64,9 +65,7 @@ function applyFilter() {
     && (!filter.text || searchable(row).includes(filter.text)));
   const [, by] = SORTS[filter.sort];
   if (by) found.sort((a, b) => by(b) - by(a));
-  drawn = 0;
-  byId('rows').replaceChildren();
-  drawMore();
+  drawFrom(0);
   byId('shown').textContent = found.length === rows.length ? `${count(rows.length)} in all` : `${count(found.length)} of ${count(rows.length)} shown`;
 }
 
@@ -80,10 +79,30 @@ function searchable(row) {
   return row.searchable;
 }
 
+function drawFrom(place) {
+  first = drawn = place;
+  byId('rows').replaceChildren();
+  drawMore();
+}
+
+function drawEarlier() {
+  const from = Math.max(0, first - CHUNK);
+  byId('rows').prepend(...found.slice(from, first).flatMap(rowsOf));
+  first = from;
+  showEarlier();
+}
+
+function showEarlier() {
+  byId('earlier').replaceChildren(...(first ? [make('button', { type: 'button', onclick: drawEarlier }, `Show earlier ones, ${count(first)} in all`)] : []));
+}
+
+const rowsOf = (row) => (opened.has(row.key) ? [rowOf(row), detailRow(row)] : [rowOf(row)]);
+
 function drawMore(upTo = drawn + CHUNK) {
   const next = found.slice(drawn, upTo);
   drawn += next.length;
-  byId('rows').append(...next.flatMap((row) => (opened.has(row.key) ? [rowOf(row), detailRow(row)] : [rowOf(row)])));
+  byId('rows').append(...next.flatMap(rowsOf));
+  showEarlier();
   const left = found.length - drawn;
   byId('more').replaceChildren(...(left ? [make('button', { type: 'button', onclick: () => drawMore(found.length) }, `Show the other ${count(left)}`)] : []),
     ...(found.length ? [] : ['No call fits these filters.']));
@@ -97,7 +116,7 @@ function rowOf(row) {
   const told = !row.told ? '–' : row.tokens && !off ? '=' : row.tokens ? signed(off) : count(row.told[3]);
   const number = (value) => (row.tokens ? count(value) : '–');
   const [read, write, fresh, output] = row.tokens || [];
-  const values = [button, clock(row.started), laneNames.get(row.lane) || row.lane, shortModel(row.model),
+  const values = [button, clock(row.started), laneNames.get(row.lane) || row.lane, tinyModel(row.model),
     number(read), number(write), number(fresh), number(output), told, row.outcome ? duration(took(row)) : '–',
     make('span', { class: `chip ${tone(row)}` }, make('span', { 'aria-hidden': 'true' }, mark(row)), ` ${row.label}`)];
   const classes = COLUMNS.map((column) => (column.class.includes('told') && off ? `${column.class} warn` : column.class));
@@ -126,7 +145,8 @@ function openCall(key) {
   if (!row) return;
   if (!found.includes(row)) byId('filters').reset();
   const place = found.indexOf(row);
-  if (place >= drawn) drawMore(place + CHUNK);
+  if (place < first || place >= drawn + CHUNK) drawFrom(place);
+  else if (place >= drawn) drawMore();
   if (!opened.has(key)) toggle(row);
   const line = byId(`row-${key}`);
   line.scrollIntoView({ block: 'start' });

@@ -99,11 +99,14 @@ class ContextChart {
   /* Compactions stand before the first call that came after them, cache drops over their call. */
   marks(y) {
     const marks = [];
+    let labelled = -Infinity;
     for (const at of data.compactions) {
       const after = this.calls.findIndex((call) => call.started > at);
       const x = LEFT + (after < 0 ? this.calls.length : after) * this.step - 1;
-      marks.push(draw('path', { class: 'compaction', d: `M${x} ${TOP - 8}V${TOP + HIGH}` }),
-        draw('text', { class: 'axis strong', x: x + 4, y: TOP - 10 }, 'compacted'));
+      marks.push(draw('path', { class: 'compaction', d: `M${x} ${TOP - 8}V${TOP + HIGH}` }));
+      if (x - labelled < 64) continue;
+      labelled = x;
+      marks.push(draw('text', { class: 'axis strong', x: x + 4, y: TOP - 10 }, 'compacted'));
     }
     const drops = this.calls.map((call, index) => {
       const x = LEFT + index * this.step + this.bar / 2;

@@ -11,7 +11,7 @@ function evidenceOf(row) {
     ['Kind', row.kind], ['Model', row.model],
     ['Request id', row.request_id], ['Message id', row.message_id],
     ['Status', row.status], ['Ended by', row.ended_by], ['Stop reason', row.stop_reason],
-    ['Sent', row.request_bytes == null ? null : `${bytes(row.request_bytes)}${row.messages == null ? '' : `, ${count(row.messages)} messages`}${row.tools == null ? '' : `, ${count(row.tools)} tools`}`],
+    ['Sent', row.request_bytes == null ? null : [bytes(row.request_bytes), many(row.messages, 'message'), many(row.tools, 'tool')].filter(Boolean).join(', ')],
     ['Received', row.response_bytes == null ? null : bytes(row.response_bytes)],
     ['First byte', row.first_byte_ms == null ? null : `after ${duration(row.first_byte_ms / 1000)}`],
     ...linesByFile(row.lines).map(([file, numbers]) => ['Transcript', `${file}, line ${numbers.join(', ')}`]),

@@ -46,7 +46,8 @@ function table(headings, rows, caption) {
   return make('div', { class: 'scroll' }, make('table', {},
     caption ? make('caption', {}, caption) : null,
     make('thead', {}, make('tr', {}, headings.map((heading, column) => cell('th')(heading.name, column)))),
-    make('tbody', {}, rows.map((row) => make('tr', { class: row.class }, row.cells.map(cell('td')))))));
+    make('tbody', {}, rows.map((row) => make('tr', { class: row.class }, row.cells.length === 1
+      ? make('th', { colspan: headings.length, scope: 'colgroup' }, row.cells[0]) : row.cells.map(cell('td')))))));
 }
 
 /* One line that follows the pointer or the keyboard over a chart, and is read out. */

@@ -34,7 +34,7 @@ function showTiles(about) {
     tile('Calls', figure('calls.length'), verdicts || 'none'),
     tile('Cost', figure('cost.wire_usd', dollars), costNote()),
     ...CLASSES.map(({ name, field, color }) => tile(name, figure(`totals.wire.${field}`),
-      field === 'output_tokens' ? outputNote() : share(field), color)),
+      field === 'output_tokens' ? outputNote() : field === 'cache_read_input_tokens' ? `cache share ${percent(wire[field], about.prompt_tokens)}` : share(field), color)),
   );
 }
 
@@ -63,6 +63,6 @@ function showMissing() {
 
 function showNavigation() {
   const sections = [...document.querySelectorAll('main > section')].filter((section) => !section.hidden && section.querySelector('h2'));
-  const names = { timeline: 'Timeline', context: 'Context', calls: 'Calls', totals: 'Totals', fills: 'Contents', compare: 'Compare', missing: 'Missing' };
+  const names = { timeline: 'Timeline', context: 'Context', calls: 'Calls', totals: 'Totals', fills: 'What fills it', compare: 'Compare', missing: 'Missing' };
   byId('nav').append(...sections.map((section) => make('a', { href: `#${section.id}` }, names[section.id])));
 }

@@ -199,7 +199,7 @@ function trace(bar, scale, shapes) {
   const box = (x, width) => `M${x.toFixed(2)} ${bar.y}h${width.toFixed(2)}v${BAR}h${(-width).toFixed(2)}z`;
   if (wait > 0) shapes[`wait ${kind}`] += box(bar.x, wait);
   if (bar.width > wait) shapes[`bar ${kind}`] += box(bar.x + wait, bar.width - wait);
-  if (call.first_byte_ms != null) shapes.first += `M${(bar.x + wait).toFixed(2)} ${bar.y - 2}v${BAR + 4}`;
+  if (call.first_byte_ms != null && bar.width >= 5) shapes.first += `M${(bar.x + wait).toFixed(2)} ${bar.y - 2}v${BAR + 4}`;
   const [x, y] = [bar.x + bar.width + 7, bar.y + BAR / 2];
   if (kind === 'failed') shapes.cross += `M${x - 3} ${y - 3}l6 6m-6 0l6 -6`;
   if (kind === 'retried') shapes.again += `M${x + 3} ${y}a3.2 3.2 0 1 1 -1.6 -2.8m.4 -2.4l-.2 2.8l-2.6 -.6`;

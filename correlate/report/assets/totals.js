@@ -19,7 +19,7 @@ function showTotals() {
   const body = [];
   const models = [...new Set(sides.flatMap((side) => Object.keys(totals[side].models)))];
   for (const model of models) {
-    body.push({ class: 'group', cells: [model, ...headings.slice(1).map(() => '')] });
+    body.push({ class: 'model', cells: [model] });
     for (const [name, field, priced] of TOTAL_FIELDS) {
       const row = totalsRow(name, field, model, sides, cost.wire_by_model[model], priced);
       if (row) body.push(row);

@@ -35,7 +35,7 @@ function dollars(value) {
 function percent(part, whole) {
   if (!whole) return '–';
   const share = (100 * part) / whole;
-  return `${share > 0 && share < 10 ? share.toFixed(1) : Math.round(share)} %`;
+  return `${(share > 0 && share < 10) || (share > 99 && share < 100) ? share.toFixed(1) : Math.round(share)} %`;
 }
 
 function bytes(value) {
@@ -63,7 +63,9 @@ function compact(value) {
 const clock = (at) => (typeof at === 'number' ? new Date(at * 1000).toLocaleTimeString('en-GB') : '–');
 const moment = (at) => (typeof at === 'number'
   ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' }) : '–');
+const many = (n, noun) => (n == null ? null : `${count(n)} ${noun}${n === 1 ? '' : 's'}`);
 const shortModel = (model) => (model || 'unknown').replace(/^claude-/, '');
+const tinyModel = (model) => shortModel(model).replace(/-20\d{6}$/, '');
 const took = (call) => (call.ended == null ? null : call.ended - call.started);
 
 /* The value at a dotted path of what `ccwire reconcile --json` prints. */
