@@ -50,7 +50,7 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     ]
     print_table(to, columns, rows)
     to.print(f"captures: {captures}", soft_wrap=True)
-    to.print(f"next: ccwire reconcile {folders[-1].name[:8]}", soft_wrap=True)
+    to.print(f"next: uv run ccwire reconcile {folders[-1].name[:8]}", soft_wrap=True)
 
 
 def _verdict(unexplained: int, findings: int) -> str:

@@ -164,8 +164,8 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     to.print("\n[bold]Look further[/bold]", soft_wrap=True)
     for line in (
         f"jq .body.data.model {folder}/*_req_v1_messages.json",
-        f"ccwire reconcile latest -v {places}",
-        f"ccwire report latest --open {places}",
-        "ccwire run claude        # your own session, captured",
+        f"uv run ccwire reconcile latest -v {places}",
+        f"uv run ccwire report latest --open {places}",
+        "uv run ccwire run claude        # your own session, captured",
     ):
         to.print(f"  {line}", soft_wrap=True, markup=False)

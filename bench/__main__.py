@@ -1,0 +1,80 @@
+"""All benchmarks, one after the other: `python -m bench [-k WORD] [--json]`.
+
+Each runs in a process of its own, so that none leaves memory or threads behind for the next.
+"""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import click
+
+from ccwire.tables import Column, console, print_table
+
+# module -> what its figures are about, for -k
+BENCHMARKS = {
+    "proxy": "time to the first event, whole stream, requests a second, processor time, memory",
+    "hook": "hook, start to exit",
+    "reconcile": "reconcile a transcript tree, ccusage, cost of growing",
+    "schema": "schema observe",
+    "pack": "capture folder, pack",
+}
+
+
+@click.command()
+@click.option("-k", "only", default="", help="Only the benchmarks or figures with this word.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.pass_context
+def main(ctx: click.Context, only: str, as_json: bool) -> None:
+    """Measure everything. Exit code 1 if a figure falls short of its reach."""
+    found: list[dict[str, Any]] = []
+    for module, about in BENCHMARKS.items():
+        if only in module or only in about:
+            click.echo(f"bench.{module} …", err=True)
+            found += _run(module, only)
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        _print(found)
+    ctx.exit(0 if all(figure["ok"] for figure in found) else 1)
+
+
+def _run(module: str, only: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", f"bench.{module}", "--json"]
+    if module == "proxy" and only not in module:
+        command += ["-k", only]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    figures: list[dict[str, Any]] = json.loads(said.splitlines()[-1])
+    if only in module:
+        return figures
+    return [figure for figure in figures if only in figure["name"]]
+
+
+def _print(figures: list[dict[str, Any]]) -> None:
+    columns = [
+        Column("what", grows=True),
+        Column("measured", right=True),
+        Column("quarters", right=True),
+        Column("against", grows=True),
+        Column("reach"),
+        Column(""),
+    ]
+    rows = []
+    for figure in figures:
+        spread = figure.get("spread")
+        rows.append(
+            [
+                figure["name"],
+                f"{figure['value']:g} {figure['unit']}",
+                f"{spread[0]:g} to {spread[1]:g}" if spread else "",
+                figure["against"],
+                str(figure["reach"]),
+                "ok" if figure["ok"] else "short",
+            ]
+        )
+    print_table(console(), columns, rows)
+
+
+if __name__ == "__main__":
+    main()
