@@ -31,7 +31,7 @@ except ImportError:  # Windows: one proxy a folder
     fcntl = None  # type: ignore[assignment]
 
 _LOCK = ".lock"
-_SEQUENCE = re.compile(r"(\d{4,})_(?:req|resp)_")
+_SEQUENCE = re.compile(r"(\d{4,})_(?:req_|resp_|pack\.)")
 _TEMPORARY = re.compile(r"\.(.+)\.\d+\.tmp")
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
