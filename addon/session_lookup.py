@@ -3,12 +3,12 @@
 Asked afresh for every request, since `/clear` changes the session of a living process.
 """
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from addon.format import is_session_id, parse_json
+from addon.client_process import TOLERANCE
 from addon.processes import ClientProcess
 from addon.sessions import SessionEntry, SessionsMap, session_for_process
+from correlate.live_records import read_live_record
 
 ProcessId = tuple[int, float]
 
@@ -19,17 +19,17 @@ class SessionLookup:
     def __init__(self, sessions: SessionsMap, claude_dir: Path) -> None:
         self._sessions = sessions
         self._claude_dir = claude_dir
-        self._told: dict[int, str] = {}  # pid -> the session its last calls named on the wire
-        self._clients: set[int] = set()
+        self._told: dict[ProcessId, str] = {}  # the session that its last calls named on the wire
+        self._clients: set[ProcessId] = set()
 
     def tell(self, process: ClientProcess | None, session_id: str) -> None:
         """The wire named this process's session."""
         if process is not None:
-            self._told[process.pid] = session_id
+            self._told[process.pid, process.created] = session_id
 
     def is_client(self, process: ClientProcess) -> None:
         """This process calls itself the client, so no ancestor speaks for it."""
-        self._clients.add(process.pid)
+        self._clients.add((process.pid, process.created))
 
     def entry(self, session_id: str) -> SessionEntry | None:
         found = [e for e in self._sessions.entries() if e.session_id == session_id]
@@ -39,36 +39,22 @@ class SessionLookup:
         if process is None:
             return None
         entries = self._sessions.entries()
-        line: Sequence[ProcessId] = [(process.pid, process.created)]
-        if process.pid not in self._clients:
-            line = [*line, *process.ancestors]
-        for pid, created in line:
-            entry = session_for_process(entries, pid, created)
+        own = process.pid, process.created
+        for known in (own,) if own in self._clients else (own, *process.ancestors):
+            entry = session_for_process(entries, *known)
             if entry is not None:
                 return entry.session_id
-            if pid in self._told:
-                return self._told[pid]
+            if known in self._told:
+                return self._told[known]
         return None
 
     def by_live_record(self, process: ClientProcess | None) -> str | None:
         """`sessions/<pid>.json` in the client's folder; files beside it are never opened."""
         if process is None:
             return None
-        path = self._claude_dir / "sessions" / f"{process.pid}.json"
-        return _quietly(lambda: _live_session(path, process.pid))
-
-
-def _live_session(path: Path, pid: int) -> str | None:
-    record = parse_json(path.read_bytes())
-    if not isinstance(record, dict) or record.get("pid") != pid:
-        return None
-    session = record.get("sessionId")
-    return session if isinstance(session, str) and is_session_id(session) else None
-
-
-def _quietly(read: Callable[[], str | None]) -> str | None:
-    """A record that goes or is half written while it is read tells nothing."""
-    try:
-        return read()
-    except (OSError, ValueError):
-        return None
+        record = read_live_record(self._claude_dir / "sessions" / f"{process.pid}.json")
+        if record is None or record.pid != process.pid:
+            return None
+        # One that a crashed client left behind is older than the process that has its pid now.
+        is_stale = record.started_at is not None and record.started_at < process.created - TOLERANCE
+        return None if is_stale else record.session_id

@@ -237,11 +237,17 @@ def read_lines(path: Path) -> list[Exchange]:
 
 
 def _exchange(line: bytes) -> Exchange | None:
+    """None for a line that is cut short, or that one cannot count with."""
     try:
         exchange = Exchange.from_json(parse_json(line))
     except (ValueError, TypeError, AttributeError):
         return None
-    return exchange if isinstance(exchange.sequence, int) else None
+    numbers = (exchange.sequence, exchange.started, exchange.ended or 0, exchange.status or 0)
+    names = (exchange.flow_id, exchange.agent_id or "", exchange.identified_by)
+    is_whole = all(isinstance(n, int | float) for n in numbers) and all(
+        isinstance(name, str) for name in names
+    )
+    return exchange if is_whole else None
 
 
 def _made(folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """How an exchange reads to a person: one line for the terminal, a short block for `traffic.log`."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from addon.format import Exchange
 
@@ -25,7 +25,7 @@ def summary(session_id: str | None, exchange: Exchange) -> str:
         parts.append(f"{exchange.ended - exchange.started:.1f}s")
     if not exchange.complete:
         parts.append(f"incomplete ({exchange.ended_by})")
-    return "  ".join(parts)
+    return _one_line("  ".join(parts))
 
 
 def block(session_id: str | None, exchange: Exchange) -> str:
@@ -48,11 +48,11 @@ def block(session_id: str | None, exchange: Exchange) -> str:
             f"  stop {exchange.stop_reason}  request-id {exchange.request_id}"
         )
     if exchange.usage:
-        counts = {k: v for k, v in exchange.usage.items() if isinstance(v, int)}
+        counts = {k: _count(exchange.usage, k) for k, v in exchange.usage.items() if _is_count(v)}
         lines.append("  usage " + "  ".join(f"{k} {v:,}" for k, v in counts.items()))
     if exchange.error:
-        lines.append(f"  error {_one_line(exchange.error)}")
-    return "\n".join(lines) + "\n\n"
+        lines.append(f"  error {exchange.error}")
+    return "\n".join(map(_one_line, lines)) + "\n\n"
 
 
 def _context(usage: dict[str, Any]) -> int:
@@ -62,9 +62,15 @@ def _context(usage: dict[str, Any]) -> int:
 
 def _count(usage: dict[str, Any], name: str) -> int:
     value = usage.get(name)
-    return value if isinstance(value, int) else 0
+    return value if _is_count(value) else 0
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and 0 <= value < 1 << 63
 
 
 def _one_line(text: str) -> str:
     """Control characters from the wire must not steer a terminal."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else " " for c in text)
