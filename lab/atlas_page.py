@@ -53,22 +53,22 @@ _TELEMETRY = (
 )
 _WIRE, _TRANSCRIPT, _REST = "on the wire", "in the transcript", "hooks, files, output"
 _WHOLE = {"+": "new", "~+": "~new", "-": "gone", "~-": "~gone"}
+# A bucket's beginning, what one such thing is called, several of them, and the column.
 _AREAS = (
-    ("wire/header/request/", "header, {} calls", _WIRE),
-    ("wire/request/block/", "request block `{}`", _WIRE),
-    ("wire/request/tool/", "request tool `{}`", _WIRE),
-    ("wire/request/", "request `{}`", _WIRE),
-    ("wire/beta", "beta", _WIRE),
-    ("wire/endpoint", "endpoint", _WIRE),
-    ("transcript/attachment/", "attachment `{}`", _TRANSCRIPT),
-    ("transcript/block/", "block `{}`", _TRANSCRIPT),
-    ("transcript/system/", "record `system/{}`", _TRANSCRIPT),
-    ("transcript/usage", "usage", _TRANSCRIPT),
-    ("transcript/", "record `{}`", _TRANSCRIPT),
-    ("hook/", "hook `{}`", _REST),
-    ("layout", "file", _REST),
-    ("printed/", "`-p` {}", _REST),
-    ("file/", "file `{}`", _REST),
+    ("wire/header/request/", "header of {} calls", "headers of {} calls", _WIRE),
+    ("wire/request/block/", "request block {}", "request blocks {}", _WIRE),
+    ("wire/request/tool/", "request tool {}", "request tools {}", _WIRE),
+    ("wire/request/", "request {}", "requests {}", _WIRE),
+    ("wire/beta", "beta", "beta", _WIRE),
+    ("wire/endpoint", "endpoint", "endpoint", _WIRE),
+    ("transcript/attachment/", "attachment {}", "attachments {}", _TRANSCRIPT),
+    ("transcript/block/", "block {}", "blocks {}", _TRANSCRIPT),
+    ("transcript/usage", "usage", "usage", _TRANSCRIPT),
+    ("transcript/", "record {}", "records {}", _TRANSCRIPT),
+    ("hook/", "hook {}", "hooks {}", _REST),
+    ("layout", "file", "file", _REST),
+    ("printed/result", "output of `-p`", "output of `-p`", _REST),
+    ("file/", "file {}", "files {}", _REST),
 )
 
 
@@ -108,14 +108,23 @@ def page(found: Sequence[Span], tried: Tried) -> str:
 
 
 def worth_telling(found: Sequence[Span]) -> list[Span]:
-    """Without what goes along with its parent, and without the insides of telemetry."""
+    """Without what goes along with its parent, and without what would say nothing to a reader."""
     known = {span.fact: span for span in found}
     return [
         span
         for span in found
-        if not (span.fact.bucket.startswith(_TELEMETRY))
+        if not _says_nothing(span.fact)
         and not _goes_along(span, known.get(span.fact.parent) if span.fact.parent else None)
     ]
+
+
+def _says_nothing(fact: Fact) -> bool:
+    """The insides of telemetry; a tool's result once more, in a hook; a default of the model."""
+    return (
+        fact.bucket.startswith(_TELEMETRY)
+        or (fact.bucket.startswith("hook/") and fact.path.startswith("tool_response."))
+        or (fact.detail != "" and fact.path.endswith(("effort", "effort.level")))
+    )
 
 
 def _goes_along(span: Span, parent: Span | None) -> bool:
@@ -177,23 +186,29 @@ def _by_release(told: Sequence[Span], tried: Tried) -> str:
 
 
 def _cell(changes: Sequence[tuple[str, Fact]], side: str) -> str:
-    """All changes of one release on one side, gathered by what they belong to."""
-    by_area: dict[str, list[str]] = defaultdict(list)
+    """All changes of one release on one side: things that changed alike are named together."""
+    names: dict[tuple[int, str], list[str]] = defaultdict(list)  # area and change -> of what
     for sign, fact in sorted(changes, key=lambda change: (change[1], change[0])):
-        area, its_side = _area(fact)
-        if its_side == side:
-            by_area[area].append(f"{sign}{_name(fact)}" if _name(fact) else _WHOLE[sign])
-    return "<br>".join(f"{area}: {' '.join(names)}" for area, names in by_area.items())
+        area = _area(fact)
+        if _AREAS[area][3] == side:
+            item = f"{sign}{_name(fact)}" if _name(fact) else _WHOLE[sign]
+            names[area, item].append(_of(fact))
+    items: dict[tuple[int, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (area, item), of in names.items():
+        items[area, tuple(of)].append(item)
+    return "<br>".join(
+        f"{_label(area, of)}: {' '.join(changed)}" for (area, of), changed in sorted(items.items())
+    )
 
 
 def _by_field(told: Sequence[Span], tried: Tried) -> str:
     lines = ["## By field\n", "What has been there in every release tried is not listed.\n"]
     for side in (_WIRE, _TRANSCRIPT, _REST):
-        spans_here = [s for s in told if _area(s.fact)[1] == side and (s.before or s.after)]
+        spans_here = [s for s in told if _AREAS[_area(s.fact)][3] == side and (s.before or s.after)]
         lines += [f"### {side[0].upper()}{side[1:]}\n", "| what | of | since | until |"]
         lines.append("|---|---|---|---|")
         for span in sorted(spans_here, key=lambda s: (s.fact.path + s.fact.detail, s.fact.bucket)):
-            area, _ = _area(span.fact)
+            area = _label(_area(span.fact), (_of(span.fact),))
             mark = "" if span.steady else " ~"
             since = _came(span, tried) if span.before else "before"
             until = f"gone in {_went(span, tried)}" if span.after else ""
@@ -226,11 +241,18 @@ def _went(span: Span, tried: Tried) -> str:
     return f"{tried.next_after(span.last)} to {span.after}"
 
 
-def _area(fact: Fact) -> tuple[str, str]:
-    for start, label, side in _AREAS:
-        if fact.bucket.startswith(start):
-            return label.format(fact.bucket.removeprefix(start)), side
-    return fact.bucket, _REST
+def _area(fact: Fact) -> int:
+    return next(n for n, area in enumerate(_AREAS) if fact.bucket.startswith(area[0]))
+
+
+def _of(fact: Fact) -> str:
+    """Which record, hook, block it belongs to."""
+    return fact.bucket.removeprefix(_AREAS[_area(fact)][0])
+
+
+def _label(area: int, of: Sequence[str]) -> str:
+    _, one, several, _ = _AREAS[area]
+    return (one if len(of) == 1 else several).format(", ".join(f"`{name}`" for name in of))
 
 
 def _name(fact: Fact) -> str:

@@ -28,6 +28,7 @@ KNOWN = [f"1.0.{number}" for number in range(10)]
 HEADER = Fact("wire/header/request/messages", "x-new")
 FIELD = Fact("transcript/user", "a.b")
 RECORD = Fact("transcript/user")
+HOOKS = (Fact("hook/SessionEnd"), Fact("hook/Stop"))
 
 
 def span(found: list[Span], fact: Fact) -> Span:
@@ -130,7 +131,7 @@ def test_the_page() -> None:
     tried = {
         "1.0.0": frozenset({RECORD, Fact("wire/beta", "", "old-2025-01-01")}),
         "1.0.1": frozenset({RECORD, HEADER}),
-        "1.0.5": frozenset({RECORD, HEADER, Fact("transcript/user", "a"), Fact("hook/Stop")}),
+        "1.0.5": frozenset({RECORD, HEADER, Fact("transcript/user", "a"), *HOOKS}),
     }
     ran = [Outcome(version, calls=3) for version in tried]
     failed = Outcome("1.0.2", problem="made no call through the proxy within 45 s")
@@ -143,8 +144,8 @@ def test_the_page() -> None:
 
 | release | on the wire | in the transcript | hooks, files, output |
 |---|---|---|---|
-| 1.0.3 to 1.0.5 |  | record `user`: +`a` | hook `Stop`: new |
-| 1.0.1 | beta: -`old-2025-01-01`<br>header, messages calls: +`x-new` |  |  |
+| 1.0.3 to 1.0.5 |  | record `user`: +`a` | hooks `SessionEnd`, `Stop`: new |
+| 1.0.1 | header of `messages` calls: +`x-new`<br>beta: -`old-2025-01-01` |  |  |
 
 ## By field
 
@@ -155,7 +156,7 @@ What has been there in every release tried is not listed.
 | what | of | since | until |
 |---|---|---|---|
 | `old-2025-01-01` | beta | before | gone in 1.0.1 |
-| `x-new` | header, messages calls | 1.0.1 |  |
+| `x-new` | header of `messages` calls | 1.0.1 |  |
 
 ### In the transcript
 
@@ -167,6 +168,7 @@ What has been there in every release tried is not listed.
 
 | what | of | since | until |
 |---|---|---|---|
+| all of it | hook `SessionEnd` | 1.0.3 to 1.0.5 |  |
 | all of it | hook `Stop` | 1.0.3 to 1.0.5 |  |
 
 ## The releases
