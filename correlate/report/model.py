@@ -14,7 +14,7 @@ from correlate.report.fills import PARTS
 from correlate.report.shown import visible
 from correlate.report.source import NamedFill, Source
 from correlate.report.threads import cache_drops, lane_of, lanes_of, outcome_of
-from correlate.report.verdict import prompt_tokens, verdict_of
+from correlate.report.verdict import verdict_of
 from correlate.usage import Tokens
 
 Model = dict[str, Any]
@@ -42,14 +42,11 @@ def page_model(source: Source, other: Source | None = None) -> Model:
 
 def _about(source: Source, reconciled: Model) -> Model:
     calls = [finding.call for finding in source.session.calls if finding.call]
-    ends = [call.started if call.ended is None else call.ended for call in calls]
     return {
         "title": visible(source.title) if source.title else None,
         "project": visible(source.cwd) if source.cwd else None,
         "started": min((call.started for call in calls), default=None),
-        "ended": max(ends, default=None),
         "verdict": asdict(verdict_of(reconciled)),
-        "prompt_tokens": prompt_tokens(reconciled["totals"]["wire"]),
     }
 
 
@@ -94,7 +91,7 @@ def _tokens(tokens: Tokens) -> list[int]:
 
 def _other(other: Source) -> Model:
     reconciled = session_json(other.session, other.totals)
-    kept = ("session_id", "claude_versions", "totals", "cost", "unexplained", "verdicts")
+    kept = ("session_id", "claude_versions", "totals", "cost", "unexplained", "summary")
     return {
         "reconcile": {name: reconciled[name] for name in kept},
         "calls": len(reconciled["calls"]),

@@ -29,11 +29,6 @@ def verdict_of(session: Mapping[str, Any]) -> Verdict:
     return Verdict(f"{sentence}; {against}.", tone)
 
 
-def prompt_tokens(usage: Mapping[str, Any]) -> int:
-    """The context as the model saw it: fresh, read from the cache, written to it."""
-    return sum(usage[name] for name in _PROMPT_FIELDS)
-
-
 def _transcript(session: Mapping[str, Any]) -> tuple[str, bool]:
     """What there is to say of the transcript, and whether it agrees with the wire."""
     findings = [*session["calls"], *session["turns_without_call"]]
@@ -41,7 +36,7 @@ def _transcript(session: Mapping[str, Any]) -> tuple[str, bool]:
         return "there is no transcript to hold them against", False
     wire, told = session["totals"]["wire"], session["totals"]["transcript"]
     off = _off("output", wire["output_tokens"], told["output_tokens"])
-    off = off or _off("prompt tokens", prompt_tokens(wire), prompt_tokens(told))
+    off = off or _off("prompt tokens", _prompt_tokens(wire), _prompt_tokens(told))
     if off:
         return f"the transcript {off}", False
     return "the transcript agrees with the wire to the token", True
@@ -53,6 +48,11 @@ def _off(what: str, wire: int, told: int) -> str | None:
     if told > wire:
         return f"reports {told - wire:,} more {what} than the wire"
     return f"under-reports {what} by {_percent(wire - told, wire)}"
+
+
+def _prompt_tokens(usage: Mapping[str, Any]) -> int:
+    """The context as the model saw it: fresh, read from the cache, written to it."""
+    return sum(usage[name] for name in _PROMPT_FIELDS)
 
 
 def _percent(part: int, whole: int) -> str:

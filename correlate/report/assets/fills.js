@@ -56,8 +56,11 @@ function showCompare() {
   };
   const numbers = [
     line('calls', (side) => side.calls, count),
-    line('lasted', (side) => (side.about.ended == null ? null : side.about.ended - side.about.started), duration),
+    line('lasted', (side) => side.reconcile.summary.seconds, duration),
+    line('turns', (side) => side.reconcile.summary.turns, count),
+    line('largest context', (side) => side.reconcile.summary.context_peak, count),
     ...CLASSES.map(({ name: what, field }) => line(what, (side) => side.reconcile.totals.wire[field], count)),
+    line('cache share', (side) => side.reconcile.summary.cache_share, (share) => percent(share, 1)),
     line('cost', (side) => side.reconcile.cost.wire_usd, dollars),
     line('unexplained', (side) => side.reconcile.unexplained, count),
   ];

@@ -8,33 +8,43 @@ function showOverview() {
   if (about.title) byId('title').textContent = about.title;
   byId('verdict').classList.add(kind);
   byId('verdict').textContent = sentence;
-  const agents = lanes.filter((lane) => lane.id !== 'main' && lane.id !== 'side').length;
+  const { summary } = reconcile;
+  const tools = Object.entries(summary.tool_calls).map(([name, n]) => `${n} ${name}`);
   const facts = [
     ['Session', id],
     ['Project', about.project],
     ['Client', reconcile.claude_versions.map((version) => `Claude Code ${version}`).join(', ') || 'unknown version'],
     ['Models', Object.keys(reconcile.totals.wire.models).map(shortModel).join(', ')],
     ['Began', moment(about.started)],
-    ['Lasted', about.ended == null ? null : duration(about.ended - about.started)],
-    ['Subagents', agents ? count(agents) : null],
+    ['Lasted', figure('summary.seconds', duration)],
+    ['Turns', figure('summary.turns')],
+    ['Subagents', summary.agents ? figure('summary.agents') : null],
+    ['Largest context', figure('summary.context_peak')],
+    ['Compactions', summary.compactions ? figure('summary.compactions') : null],
+    ['Tool calls', tools.length > 6 ? `${tools.slice(0, 6).join(', ')}, …` : tools.join(', ')],
+    ['Files written', summary.files_written.length ? figure('summary.files_written.length') : null],
   ];
   byId('facts').append(...facts.filter(([, value]) => value).map(([name, value]) =>
     make('div', {}, make('dt', {}, name), make('dd', {}, value))));
-  showTiles(about);
+  showTiles();
   showMissing();
 }
 
-function showTiles(about) {
+function showTiles() {
   const wire = reconcile.totals.wire;
+  const prompts = sum(CLASSES.slice(0, 3).map(({ field }) => wire[field]));
   const tile = (name, value, note, color) => make('div', {},
     make('dt', {}, color ? swatch(color) : null, name), make('dd', {}, value), make('dd', { class: 'under' }, note));
-  const share = (field) => `${percent(wire[field], about.prompt_tokens)} of the prompts`;
+  const notes = {
+    cache_read_input_tokens: ['cache share ', figure('summary.cache_share', (share) => (share == null ? '–' : percent(share, 1)))],
+    output_tokens: outputNote(),
+  };
   const verdicts = Object.entries(reconcile.verdicts).sort(([, a], [, b]) => b - a).map(([name, n]) => `${count(n)} ${name}`).join(', ');
   byId('tiles').append(
     tile('Calls', figure('calls.length'), verdicts || 'none'),
     tile('Cost', figure('cost.wire_usd', dollars), costNote()),
     ...CLASSES.map(({ name, field, color }) => tile(name, figure(`totals.wire.${field}`),
-      field === 'output_tokens' ? outputNote() : field === 'cache_read_input_tokens' ? `cache share ${percent(wire[field], about.prompt_tokens)}` : share(field), color)),
+      notes[field] || `${percent(wire[field], prompts)} of the prompts`, color)),
   );
 }
 

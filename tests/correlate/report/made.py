@@ -1,6 +1,7 @@
 """A made-up session with everything a report shows: request and response files too."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ class ReportSession(MadeSession):
         before = len(lines)
         given.setdefault("first_byte_ms", 400.0)
         made = super().call(blocks, **given)
+        if plain is not None:
+            made = replace(made, usage=None, usage_at_start=None, message_id=None, stop_reason=None)
+            self.exchanges[-1] = made
         told = [block for line in lines[before:] for block in line["message"]["content"]]
         content = wire if wire is not None else told or [{"type": "text", "text": "Said aside."}]
         self.files[made.sequence] = (self._request(made), _response(made, content, plain))
@@ -98,7 +102,7 @@ def _response(made: Exchange, content: list[dict[str, Any]], plain: Any) -> dict
 
 
 def small_session(**given: Any) -> ReportSession:
-    """A prompt, a command, a subagent, a side call, a retry: seven calls."""
+    """A prompt, a command, a subagent, a side call, a retry: six calls."""
     made = ReportSession(SESSION, **given)
     made.prompt("Please look at the file.")
     made.call(
@@ -108,10 +112,7 @@ def small_session(**given: Any) -> ReportSession:
         complete=True,
         ended_by="http_end",
         error="overloaded_error: Overloaded",
-        usage_at_start=None,
-        usage=None,
         request_sha256="a" * 64,
-        message_id=None,
     )
     made.call(("thinking", "text", "tool_use"), output=249, request_sha256="a" * 64)
     made.tool_result("some output")
@@ -124,13 +125,13 @@ def small_session(**given: Any) -> ReportSession:
     return made
 
 
-def long_session(calls: int, agents: int = 6) -> ReportSession:
-    """So many calls over threads that take turns; each conversation starts over now and then."""
+def long_session(calls: int, agents: int = 6, remembered: int = 6) -> ReportSession:
+    """So many calls over threads that take turns; a conversation soon starts over."""
     made = ReportSession("6f1c2d3e-0000-4000-8000-00000000ffff", final=False)
     words = "amber basin cedar delta ember fjord grove harbor island juniper kettle lantern "
     for number in range(calls):
         agent = None if number % 3 else f"agent{number // 3 % agents:04d}"
-        if len(made.said.get(agent, [])) > 40:
+        if len(made.said.get(agent, [])) > remembered:
             made.said[agent] = []
         made.prompt(f"Step {number}: {words * (number % 7 + 1)}", agent)
         aside = number % 17 == 0
