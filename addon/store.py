@@ -31,6 +31,7 @@ except ImportError:  # Windows: one proxy a folder
     fcntl = None  # type: ignore[assignment]
 
 _LOCK = ".lock"
+_DIGITS = 12
 _SEQUENCE = re.compile(r"(\d{4,})_(?:req_|resp_|pack\.)")
 _TEMPORARY = re.compile(r"\.(.+)\.\d+\.tmp")
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -156,7 +157,7 @@ class CaptureStore:
 
     def _next_sequence(self, folder: Path, lock: IO[bytes]) -> int:
         """The lock's own file holds the last number; a proxy trusts it once it has looked."""
-        told = lock.read(20)
+        told = lock.read(_DIGITS)
         last = int(told) if told.isdigit() else 0
         if folder not in self._counted or not last:
             names = (_SEQUENCE.match(entry.name) for entry in os.scandir(folder))
@@ -164,8 +165,7 @@ class CaptureStore:
             last = max(last, 0, *(int(name[1]) for name in names if name), *lines)
             self._counted.add(folder)
         lock.seek(0)
-        lock.truncate()
-        write_all(lock, b"%d" % (last + 1))
+        write_all(lock, b"%0*d" % (_DIGITS, last + 1))  # of one length: nothing to cut off
         return last + 1
 
 
