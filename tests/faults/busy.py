@@ -1,0 +1,136 @@
+"""A busy capture without a proxy: feeds the writer made-up exchanges for as long as it lives.
+
+What stands in an exchange follows from its flow id alone, so that a test knows what it must hold.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from addon.filing import Filing
+from addon.processes import ClientProcess, ProcessResolver
+from addon.record import RequestSeen, ResponseSeen
+from addon.recovery import recover
+from addon.redact import Redactor
+from addon.session_lookup import SessionLookup
+from addon.sessions import SessionsMap
+from addon.store import CaptureStore
+from addon.writer import Answered, Begun, Chunk, Ended, Job, Writer
+
+SESSIONS = tuple(f"{n:08d}-1111-4000-8000-000000000000" for n in range(3))
+AT_ONCE = 6  # exchanges under way at any moment
+
+
+class Known(ProcessResolver):
+    """Every connection is named after its process."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda client, proxy: None)
+
+    def process(self, connection_id: str) -> ClientProcess | None:
+        pid = int(connection_id) if connection_id else 0
+        return ClientProcess(pid, 1_700_000_000.0) if pid else None
+
+
+def filing(captures: Path, resolver: ProcessResolver | None = None) -> Filing:
+    lookup = SessionLookup(
+        SessionsMap(captures / "no-sessions.json"), captures.with_name("no-claude")
+    )
+    return Filing(CaptureStore(captures), Redactor(b"k" * 32), resolver or Known(), lookup)
+
+
+def request(flow_id: str, session: str | None, *, process: int = 0, size: int = 200) -> RequestSeen:
+    body = {
+        "model": "claude-sonnet-4-5",
+        "stream": True,
+        "messages": [{"role": "user", "content": f"asks {flow_id} " + "x" * size}],
+    }
+    named = [("x-claude-code-session-id", session)] if session else []
+    now = time.time()
+    return RequestSeen(
+        flow_id=flow_id,
+        started=now,
+        ended=now,
+        method="POST",
+        scheme="https",
+        host="api.anthropic.com",
+        port=443,
+        target="/v1/messages?beta=true",
+        http_version="HTTP/1.1",
+        headers=[("content-type", "application/json"), *named],
+        body=json.dumps(body).encode(),
+        client_address=("127.0.0.1", 50000),
+        connection_id=str(process or ""),
+    )
+
+
+def response() -> ResponseSeen:
+    return ResponseSeen(
+        at=time.time(),
+        status=200,
+        reason="OK",
+        http_version="HTTP/1.1",
+        headers=[("content-type", "text/event-stream"), ("request-id", "req_busy")],
+    )
+
+
+def text_of(flow_id: str) -> str:
+    return f"answers {flow_id}"
+
+
+def events(flow_id: str) -> list[bytes]:
+    """The events of an answer that says `text_of(flow_id)`, a word at a time."""
+    usage = {"input_tokens": 7, "output_tokens": 2}
+    start = {"id": f"msg_{flow_id}", "role": "assistant", "content": [], "usage": usage}
+    block = {"index": 0, "content_block": {"type": "text", "text": ""}}
+    words = text_of(flow_id).partition(" ")
+    pieces = [{"index": 0, "delta": {"type": "text_delta", "text": word}} for word in words]
+    end = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 41}}
+    return [
+        _event("message_start", {"message": start}),
+        _event("content_block_start", block),
+        *(_event("content_block_delta", piece) for piece in pieces),
+        _event("content_block_stop", {"index": 0}),
+        _event("message_delta", end),
+        _event("message_stop", {}),
+    ]
+
+
+def jobs(flow_id: str, session: str | None, *, process: int = 0, size: int = 200) -> list[Job]:
+    """All that a proxy sees of one exchange, in order."""
+    now = time.time()
+    return [
+        Begun(request(flow_id, session, process=process, size=size)),
+        Answered(flow_id, response()),
+        *(Chunk(flow_id, now, event) for event in events(flow_id)),
+        Ended(flow_id, time.time(), "http_end", None),
+    ]
+
+
+def run(captures: str) -> None:
+    """Recovers, then captures until it is killed; some exchanges are moved out of `unknown`."""
+    store = CaptureStore(Path(captures))
+    store.prepare()
+    recover(store)
+    writer = Writer(filing(Path(captures)))
+    under_way = [_endless(n) for n in range(AT_ONCE)]
+    while True:
+        for stream in under_way:
+            writer.put(next(stream))
+        time.sleep(0.001)
+
+
+def _endless(number: int) -> Iterator[Job]:
+    """One client: each session in turn, at first without a name on the wire."""
+    while True:
+        process, session = 100_000 + uuid.uuid4().int % 100_000, SESSIONS[number % len(SESSIONS)]
+        for name in (None, session, session):
+            yield from jobs(uuid.uuid4().hex, name, process=process)
+
+
+def _event(name: str, fields: dict[str, Any]) -> bytes:
+    data = json.dumps({"type": name, **fields}, separators=(",", ":"))
+    return f"event: {name}\ndata: {data}\n\n".encode()
