@@ -50,6 +50,7 @@ def command(
     page = render(page_model(source, _source(other, accountant, places) if other else None))
     target = output or Path(f"ccwire-report-{found.session_id[:8]}.html")
     try:
+        target.touch(mode=0o600)  # as private as the capture that it shows
         size = target.write_bytes(page.encode())
     except OSError as error:
         raise UserError(

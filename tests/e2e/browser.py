@@ -1,9 +1,9 @@
 """Drives a Chromium that is installed over its DevTools pipe: no port, no network, no package.
 
-    with browser() as page:
-        page.open("file:///tmp/report.html")
-        assert page.evaluate("document.title") == "…"
-        assert page.complaints == []
+with browser() as page:
+    page.open("file:///tmp/report.html")
+    assert page.evaluate("document.title") == "…"
+    assert page.complaints == []
 """
 
 import base64
@@ -162,7 +162,14 @@ def browser() -> Iterator[Page]:
         # The pipe is on file descriptors 3 and 4, which a shell can put there.
         given = [f"--user-data-dir={home}/profile", *_OPTIONS]
         running = subprocess.Popen(
-            ["sh", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program, *given],
+            [
+                "sh",
+                "-c",
+                f'exec "$@" 3</dev/fd/{to_read} 4>/dev/fd/{from_write}',
+                "sh",
+                program,
+                *given,
+            ],
             pass_fds=(to_read, from_write),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
