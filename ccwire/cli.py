@@ -15,6 +15,7 @@ COMMANDS = {
     "schema": "See a change of the client's formats the day it ships.",
     "pack": "Pack a session's files into one a hundredth the size, and back.",
     "sessions": "List captured and running sessions.",
+    "watch": "See calls as they happen, in the terminal.",
     "doctor": "Check that everything is in place for a capture.",
 }
 

@@ -1,0 +1,93 @@
+"""`ccwire watch`: the calls as they happen."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import orjson
+
+from addon.traffic import summary
+from ccwire.options import UserError, captures_option, json_option
+from ccwire.tables import console
+from ccwire.watch_frame import FrameView
+from ccwire.watch_screen import Ended, Screen
+from correlate.watch import SeenCall, View, call_json, frame
+from correlate.watch_files import CaptureTail
+
+_SECONDS = 0.25  # between two looks
+
+
+@click.command("watch")
+@click.option("--once", is_flag=True, help="Print what there is now and end.")
+@click.option("--all", "every", is_flag=True, help="Also sessions that were silent for an hour.")
+@captures_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json: bool) -> None:
+    """Watch the calls of all sessions: tokens, cost, cache share, what is in flight, errors.
+
+    Keys: q quits, f goes through the sessions, e shows only errors, p pauses. In a pipe it prints
+    a line for each call that ends, with --json an object.
+    """
+    if once and not captures.is_dir():
+        raise UserError(f"there is no folder {captures}; give --captures DIR.")
+    tail = CaptureTail(captures, every=every)
+    to = console()
+    if once:
+        _print_once(tail, as_json)
+    elif as_json or not to.is_terminal or to.is_dumb_terminal:
+        ctx.exit(_print_lines(tail, _json_line if as_json else _line))
+    else:
+        ctx.exit(_live(tail, Screen(to)))
+
+
+def _live(tail: CaptureTail, screen: Screen) -> int:
+    view = View()
+    shown_at = time.time()
+    try:
+        with screen.open():
+            while True:
+                if not view.paused:
+                    shown_at = time.time()
+                    tail.look(shown_at)
+                screen.show(frame(tail.sessions, view, shown_at))
+                for key in screen.keys(_SECONDS):
+                    if key == "q":
+                        return 0
+                    view = view.pressed(key, [s.session_id for s in tail.sessions])
+    except Ended as ended:
+        return ended.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+def _print_once(tail: CaptureTail, as_json: bool) -> None:
+    now = time.time()
+    tail.look(now)
+    found = frame(tail.sessions, View(), now)
+    if as_json:
+        click.echo(orjson.dumps(found.to_json(), option=orjson.OPT_INDENT_2))
+    else:
+        console().print(FrameView(found))
+
+
+def _print_lines(tail: CaptureTail, text: Callable[[SeenCall], str]) -> int:
+    """What was there before is not told again."""
+    try:
+        tail.look(time.time())
+        while True:
+            time.sleep(_SECONDS)
+            for call in tail.look(time.time()):
+                click.echo(text(call))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _line(call: SeenCall) -> str:
+    cost = "unpriced" if call.usd is None else f"${call.usd:.4f}"
+    return f"{summary(call.session_id, call.exchange)}  {cost}"
+
+
+def _json_line(call: SeenCall) -> str:
+    return orjson.dumps(call_json(call)).decode()
