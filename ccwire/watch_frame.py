@@ -32,11 +32,12 @@ class FrameView:
             room = max(self._height - _CHROME - len(below) + 1, 2)
             sessions = sessions[-(room // 2) :]
             calls = room - len(sessions)
+        errors_only = frame.view.errors_only
         yield Group(
             _line(_headline(frame), width),
             _sessions_table(sessions),
             Text(),
-            _errors_table(frame, calls) if frame.view.errors_only else _calls_table(frame, calls),
+            _errors_table(frame, calls, width) if errors_only else _calls_table(frame, calls),
             *(_line(text, width) for text in below),
         )
 
@@ -171,10 +172,8 @@ def _flight_cells(session_id: str, flight: InFlight, now: float) -> list[str | T
 _ERROR_COLUMNS = ("time", "session", "agent", "what", "st", "error")
 
 
-def _errors_table(frame: Frame, room: int) -> Table:
+def _errors_table(frame: Frame, room: int, width: int) -> Table:
     table = _table(_ERROR_COLUMNS, left=6)
-    for column, width in zip(table.columns, (8, 8, 8, 12, 3), strict=False):
-        column.min_width = width
     for call in frame.calls[-room:]:
         exchange = call.exchange
         table.add_row(
@@ -183,7 +182,7 @@ def _errors_table(frame: Frame, room: int) -> Table:
             _plain(exchange.agent_id or "main")[:8],
             _cut(exchange.kind, 12),
             Text(str(exchange.status or "-"), style="red"),
-            Text(_plain(exchange.error or exchange.ended_by or "")),
+            _cut(_plain(exchange.error or exchange.ended_by or ""), max(width - 44, 8)),
         )
     return table
 
