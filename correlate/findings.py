@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from addon.format import Exchange
+from correlate.agents import Agent
 from correlate.turns import Turn
 from correlate.usage import RawUsage, Tokens
 
@@ -70,6 +71,7 @@ class Origin:
 
     session_id: str
     evidence: str
+    captured: bool = False  # its call is in another session's capture: no date is needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Reconciliation:
     turns_without_call: tuple[Finding, ...]
     witnesses: tuple[Witness, ...] = ()
     agents: Mapping[str, str | None] = field(default_factory=dict)  # id -> type
+    agent_details: tuple[Agent, ...] = ()
+    records: Mapping[str, int] = field(default_factory=dict)  # transcript lines by type
     notes: tuple[str, ...] = ()
     bad_lines: tuple[str, ...] = ()
     compacted_at: tuple[float, ...] = ()

@@ -31,7 +31,7 @@ class Origins:
             for session_id, sequence in self._in_captures().get(message_id, ()):
                 if session_id != files.session_id:
                     said = f"its ids are those of call {sequence} of session {session_id}"
-                    found[message_id] = Origin(session_id, said)
+                    found[message_id] = Origin(session_id, said, captured=True)
         missing = [message_id for message_id in wanted if message_id not in found]
         if missing:
             found |= self._in_transcripts(missing, files)

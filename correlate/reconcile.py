@@ -183,7 +183,7 @@ class _Alone:
             return "synthetic", (f"written by the client itself (model {turn.model})",)
         before = evidence.began is None or (turn.ended is not None and turn.ended < evidence.began)
         origin = evidence.origins.get(turn.message_id or "")
-        if origin is not None and before:
+        if origin is not None and (before or origin.captured):
             return "inherited", (origin.evidence,)
         if before and evidence.numbered_from_one:
             return "before-capture", ("written before the session's first captured exchange",)

@@ -14,7 +14,7 @@ from addon.proxy import Proxy
 from addon.settings_text import events_for, hook_command, hook_settings
 from correlate.account import Accountant
 from correlate.captures import read_exchanges, session_folders
-from correlate.findings import Reconciliation
+from correlate.findings import Reconciliation, label
 from correlate.places import Places
 from lab.api import StandIn
 from lab.ledger import Served
@@ -104,15 +104,17 @@ class RealRig:
         captured = self.captured()
         for call in served:
             found = [(name, e) for name, e in captured if e.request_id == call.request_id]
-            assert [name for name, _ in found] == [session_id], call
+            # A resumed client has a session of its own for its first moments, and says so.
+            assert [name for name, _ in found] == [call.session_id or session_id], call
             (exchange,) = [exchange for _, exchange in found]
             assert exchange.status == call.status
             if exchange.complete and call.usage:
                 assert exchange.usage == call.usage
             assert exchange.usage_at_start == (call.start_usage if exchange.stream else None)
         account = self.account(session_id)
-        unexplained = [f for f in account.findings if not f.explained]
-        assert (unexplained, account.unexplained) == ([], 0)
+        unexplained = [(label(f), f.evidence) for f in account.findings if not f.explained]
+        witnesses = [(w.name, w.evidence) for w in account.witnesses if not w.explained]
+        assert (unexplained, witnesses, account.unexplained) == ([], [], 0)
         return account
 
     def nothing_is_unknown(self) -> None:

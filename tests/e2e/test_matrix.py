@@ -37,8 +37,8 @@ def test_every_call_is_captured_once_and_explained(real: RealRig, name: str) -> 
     if name in ("retry", "dropped"):
         assert "wire-only: retried" in verdicts
     if real.client.version == "2.1.39":
-        turns = [f for f in account.calls if f.turn is not None]
-        assert {f.verdict for f in turns} == {"placeholder"}
+        turns = [f for f in account.calls if f.turn and f.call]
+        assert {f.verdict for f in turns if f.call and f.call.stream} <= {"placeholder"}
     real.nothing_is_unknown()
 
 
