@@ -26,9 +26,7 @@ _SCRIPTS = (
     "fills.js",
     "start.js",
 )
-_ESCAPES = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_UNSAFE = "<>&\u2028\u2029"
 
 
 def render(model: dict[str, Any]) -> str:
@@ -56,7 +54,10 @@ def inert_json(value: Any) -> str:
         written = orjson.dumps(value)
     except TypeError:
         written = orjson.dumps(_plain(value))
-    return written.decode().translate(_ESCAPES)
+    text = written.decode()
+    for character in _UNSAFE:
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def _plain(value: Any) -> Any:

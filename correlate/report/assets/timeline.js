@@ -93,7 +93,8 @@ class Timeline {
     this.svg = draw('svg', { width, height, 'aria-hidden': 'true' });
     for (const gap of scale.gaps) {
       this.svg.append(draw('rect', { class: 'gap', x: gap.x, y: AXIS, width: FOLDED, height: height - AXIS },
-        draw('title', {}, `nothing for ${duration(gap.seconds)}`)));
+        draw('title', {}, `nothing for ${duration(gap.seconds)}`)),
+        draw('text', { class: 'axis', x: gap.x + FOLDED / 2, y: AXIS - 8, 'text-anchor': 'middle' }, '⋯'));
     }
     for (const tick of scale.ticks) {
       this.svg.append(draw('path', { class: 'grid', d: `M${tick.x} ${AXIS - 4}V${height}` }),
@@ -233,6 +234,7 @@ function showTimeline() {
   const key = (kind, text) => make('li', {}, make('span', { class: `key ${kind}`, 'aria-hidden': 'true' }), text);
   const outcomes = new Set(calls.map((call) => call.outcome));
   byId('timeline-legend').append(key('wait', 'waiting'), key('first', 'first byte'), key('stream', 'streaming'),
+    ...(timeScale(true, 1000).gaps.length ? [key('idle', 'idle, folded')] : []),
     ...(outcomes.has('retried') ? [key('retried', '↻ failed or cut, then repeated')] : []),
     ...(['failed', 'aborted', 'cut'].some((name) => outcomes.has(name)) ? [key('failed', '✕ failed, aborted or cut')] : []));
 }
