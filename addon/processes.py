@@ -3,16 +3,18 @@
 Runs off the event loop, once a connection. A client in another pid namespace has no pid here.
 """
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 
 import psutil
 
 from addon import socket_table
+
+logger = logging.getLogger("ccwire")
 
 Address = tuple[str, int]
 
@@ -49,7 +51,8 @@ class ProcessResolver:
             return None
         try:
             return future.result(_PATIENCE)
-        except (FutureTimeout, psutil.Error, OSError):
+        except Exception as error:  # whatever a system's tables hold, the exchange is captured
+            logger.debug("ccwire: a client's process was not found", exc_info=error)
             return None
 
     def close(self) -> None:

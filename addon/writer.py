@@ -1,7 +1,7 @@
 """The writer thread: takes what the proxy saw, in order, and hands it to the filing desk.
 
 The proxy's side only appends to memory. The queue is bounded in bytes: when the disk cannot keep
-up, answers lose chunks and say so; the client never waits.
+up, exchanges lose their bodies and say so; the client never waits.
 """
 
 import logging
@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from addon.filing import Filing
 from addon.record import RequestSeen, ResponseSeen
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 # send what has just arrived before it looks at it.
 _BATCH_SECONDS = 0.02
 _IDLE_SECONDS = 0.5
+_OVERHEAD = 200  # bytes that a chunk takes besides its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,10 @@ class Writer:
         self._thread.start()
 
     def put(self, job: Job) -> None:
-        self._jobs.append(job)
         if isinstance(job, Begun):
-            self._handed += len(job.request.body)
+            self._begin(job)
+        else:
+            self._jobs.append(job)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -86,7 +88,7 @@ class Writer:
 
         def through(data: bytes) -> bytes:
             if data:
-                size = len(data)
+                size = len(data) + _OVERHEAD
                 if self._handed - self._done + size > self._limit:
                     self._drop(flow_id)
                     return data
@@ -106,6 +108,16 @@ class Writer:
         if self._thread.is_alive():
             logger.error("ccwire: the capture folder is too slow: the last exchanges are not whole")
 
+    def _begin(self, job: Begun) -> None:
+        size = len(job.request.body)
+        waiting = self._handed - self._done
+        if waiting and waiting + size > self._limit:
+            self._jobs.append(Begun(replace(job.request, body=b"")))
+            self._drop(job.request.flow_id)
+            return
+        self._handed += size
+        self._jobs.append(job)
+
     def _drop(self, flow_id: str) -> None:
         if flow_id not in self._lossy:
             self._lossy.add(flow_id)
@@ -118,7 +130,7 @@ class Writer:
                 time.sleep(_BATCH_SECONDS)
             self._wake.clear()
             closing = self._closing
-            while self._jobs:
+            for _ in range(len(self._jobs)):  # what comes meanwhile is for the next batch
                 self._one(self._jobs.popleft())
             self._safely(self._filing.settle, None)
             if not woken:
@@ -132,7 +144,7 @@ class Writer:
         match job:
             case Chunk(flow_id, at, data):
                 self._safely(lambda: filing.chunk(flow_id, at, data), flow_id)
-                self._done += len(data)
+                self._done += len(data) + _OVERHEAD
             case Begun(request):
                 self._safely(lambda: filing.begin(request), request.flow_id)
                 self._done += len(request.body)
@@ -149,4 +161,7 @@ class Writer:
         try:
             act()
         except Exception as error:
-            self._filing.failed(flow_id, error)
+            try:
+                self._filing.failed(flow_id, error)
+            except Exception:
+                logger.exception("ccwire: a loss could not be recorded")

@@ -1,0 +1,49 @@
+"""A process that is killed at its nth act on the disk: that act and all after it do not happen."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Killed(BaseException):
+    """Nothing that catches errors catches this."""
+
+
+class Death:
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def act(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+
+@contextmanager
+def killed_after(monkeypatch: pytest.MonkeyPatch, acts: int) -> Iterator[Death]:
+    """Opening, writing, renaming and removing are acts."""
+    death = Death(acts)
+
+    def acting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def act(*args: Any, **named: Any) -> Any:
+            death.act()
+            return real(*args, **named)
+
+        return act
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", acting(os.open))
+        patched.setattr("addon.store.write_all", acting(_write_all()))
+        for name in ("replace", "unlink", "mkdir", "rename"):
+            patched.setattr(Path, name, acting(getattr(Path, name)))
+        yield death
+
+
+def _write_all() -> Callable[..., Any]:
+    from addon.store import write_all
+
+    return write_all
