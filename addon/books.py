@@ -46,9 +46,15 @@ class Books:
         self._finished: dict[str | None, list[Finished]] = {}
         self._listed: set[str] = set()  # flow ids whose line stands, and whose manifest does not
         self._gaps: dict[str | None, list[dict[str, Any]]] = {}
+        self._moved: set[str] = set()  # flow ids that `unknown` still tells of
 
     def enter(self, session_id: str | None, finished: Finished) -> None:
         self._finished.setdefault(session_id, []).append(finished)
+
+    def move(self, session_id: str | None, finished: Finished) -> None:
+        """Enters an exchange that `unknown` told of until now."""
+        self._moved.add(finished.line.flow_id)
+        self.enter(session_id, finished)
 
     def gap(self, session_id: str | None, gap: dict[str, Any]) -> None:
         gaps = self._gaps.setdefault(session_id, [])
@@ -58,7 +64,11 @@ class Books:
     def write(self) -> None:
         """Raises OSError where a folder cannot be written, after all others were."""
         failed: OSError | None = None
-        for session_id in {*self._finished, *self._gaps}:
+        try:
+            self._take_out_moved()
+        except OSError as error:
+            failed = error
+        for session_id in dict.fromkeys((*self._finished, *self._gaps)):
             try:
                 self._write_session(session_id)
             except OSError as error:
@@ -72,8 +82,17 @@ class Books:
         with locked(folder):
             _write_manifest(folder, change(current_manifest(folder)))
 
+    def _take_out_moved(self) -> None:
+        if self._moved:
+            folder = self._store.folder(None)
+            self._store.remove_exchanges(folder, self._moved)
+            recount(folder)
+            self._moved.clear()
+
     def _write_session(self, session_id: str | None) -> None:
-        finished = self._finished.get(session_id, [])
+        entered = self._finished.get(session_id, [])
+        held_back = [item for item in entered if item.line.flow_id in self._moved]
+        finished = [item for item in entered if item.line.flow_id not in self._moved]
         folder = self._store.folder(session_id)
         with locked(folder):
             manifest = current_manifest(folder)
@@ -88,6 +107,8 @@ class Books:
                     manifest = manifests.with_exchange(manifest, item.line)
             _write_manifest(folder, self._told(manifest, session_id, finished))
         self._finished.pop(session_id, None)
+        if held_back:
+            self._finished[session_id] = held_back
         self._gaps.pop(session_id, None)
         self._listed.difference_update(item.line.flow_id for item in finished)
         for item in finished:

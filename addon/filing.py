@@ -87,15 +87,10 @@ class Filing:
         if process is not None and record.facts.claude_version:
             self._lookup.is_client(process)
         identity = self._identify(record, process)
-        slot = self._store.open_slot(identity.session_id, record.base["path"])
-        exchange = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
-            slot.note(dump({"request": _part_head(exchange)}))
-            write_whole(slot.request_file, _request_file(exchange, seen))
-        except Exception:
-            self._store.release(slot)
-            raise
-        self._open[seen.flow_id] = exchange
+            self._open[seen.flow_id] = self._opened(seen, record, identity, process)
+        except OSError as error:  # its session is known here, and must hear of the loss
+            self._lose(identity.session_id, None, error)
 
     def answered(self, flow_id: str, response: ResponseSeen) -> None:
         if (exchange := self._open.get(flow_id)) is None:
@@ -193,25 +188,47 @@ class Filing:
         self._drift.look(_CLOSING_SECONDS)
 
     def failed(self, flow_id: str | None, error: Exception) -> None:
-        """One clear line a cause, and a gap in the manifest as soon as one can be written."""
+        """What this exchange still held is given up; a kill or a stop finds its part."""
         exchange = self._open.pop(flow_id, None) if flow_id else None
-        reason = (
-            f"{type(error).__name__}: {error.strerror}"
-            if isinstance(error, OSError)
-            else (type(error).__name__)
-        )
         if exchange is not None:
             exchange.slot.part.close()
-        if flow_id is not None:
-            session_id = exchange.identity.session_id if exchange else None
-            self._gap(session_id, "capture_error", exchange, reason)
-        if reason not in self._said:
-            self._said.add(reason)
-            logger.error(
-                f"ccwire: an exchange could not be captured ({reason}); the client is not affected"
-            )
-            if not isinstance(error, OSError):
-                logger.debug("ccwire: what went wrong", exc_info=error)
+            self._lose(exchange.identity.session_id, exchange, error)
+        elif flow_id is not None:
+            self._lose(None, None, error)
+        else:
+            self._say(error)
+
+    def _opened(
+        self,
+        seen: RequestSeen,
+        record: RequestRecord,
+        identity: Identity,
+        process: ClientProcess | None,
+    ) -> _Open:
+        slot = self._store.open_slot(identity.session_id, record.base["path"])
+        exchange = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
+        try:
+            slot.note(dump({"request": _part_head(exchange)}))
+            write_whole(slot.request_file, _request_file(exchange, seen))
+        except Exception:
+            self._store.release(slot)
+            raise
+        return exchange
+
+    def _lose(self, session_id: str | None, exchange: _Open | None, error: Exception) -> None:
+        """One clear line a cause, and a gap in the manifest as soon as one can be written."""
+        self._gap(session_id, "capture_error", exchange, _reason(error))
+        self._say(error)
+
+    def _say(self, error: Exception) -> None:
+        if (reason := _reason(error)) in self._said:
+            return
+        self._said.add(reason)
+        logger.error(
+            f"ccwire: an exchange could not be captured ({reason}); the client is not affected"
+        )
+        if not isinstance(error, OSError):
+            logger.debug("ccwire: what went wrong", exc_info=error)
 
     def _identify(self, record: RequestRecord, process: ClientProcess | None) -> Identity:
         """Telemetry counts here only where there is no process to wait with: at its start a
@@ -285,3 +302,8 @@ def _part_head(exchange: _Open) -> dict[str, Any]:
 
 def _ids(exchange: _Open) -> dict[str, Any]:
     return {"flow_id": exchange.flow_id, "sequence": exchange.slot.sequence}
+
+
+def _reason(error: Exception) -> str:
+    name = type(error).__name__
+    return f"{name}: {error.strerror}" if isinstance(error, OSError) else name

@@ -5,7 +5,7 @@ Newer clients send for seconds before their session starts. What never gets a se
 
 from dataclasses import dataclass, replace
 
-from addon.books import Books, Finished, recount
+from addon.books import Books, Finished
 from addon.identity import Evidence, Identity, identify
 from addon.processes import ClientProcess
 from addon.refile import refile
@@ -48,11 +48,12 @@ class WaitingRoom:
         filed: list[tuple[str, Finished]] = []
         for process, waiting in list(self._waiting.items()):
             identity = self._session_of(process, waiting, patient_until)
-            if identity.session_id is not None:
-                del self._waiting[process]
-                filed += [
-                    (identity.session_id, finished) for finished in self._file(waiting, identity)
-                ]
+            if identity.session_id is None:
+                continue
+            while waiting:  # one whose move fails stays where its part says; the others go on
+                finished = self._file(waiting.pop(0).finished, identity)
+                filed.append((identity.session_id, finished))
+            del self._waiting[process]
         return filed
 
     def _session_of(
@@ -74,15 +75,8 @@ class WaitingRoom:
             self._lookup.tell(process, found.session_id)
         return found
 
-    def _file(self, waiting: list[_Waiting], identity: Identity) -> list[Finished]:
-        unknown = waiting[0].finished.slot.folder
-        filed: list[Finished] = []
-        try:
-            for item in waiting:
-                slot, line = refile(self._store, item.finished.slot, item.finished.line, identity)
-                filed.append(replace(item.finished, slot=slot, line=line))
-                self._books.enter(identity.session_id, filed[-1])
-        finally:
-            self._store.remove_exchanges(unknown, {finished.line.flow_id for finished in filed})
-            recount(unknown)
-        return filed
+    def _file(self, finished: Finished, identity: Identity) -> Finished:
+        slot, line = refile(self._store, finished.slot, finished.line, identity)
+        moved = replace(finished, slot=slot, line=line)
+        self._books.move(identity.session_id, moved)
+        return moved
