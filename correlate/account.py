@@ -78,6 +78,8 @@ class Accountant:
             turns_without_call=turn_findings,
             witnesses=self._witnesses(transcript, call_findings, turn_findings, result),
             agents=_agent_types(manifest, transcript),
+            agent_details=tuple(transcript.agents.values()),
+            records=transcript.records,
             notes=tuple(notes),
             bad_lines=tuple(
                 f"{bad.path.name}:{bad.line} {bad.reason}" for bad in transcript.bad_lines

@@ -51,10 +51,12 @@ class Places:
         self._beside: dict[Path, dict[str, list[Path]]] = {}
 
     def session(self, session_id: str, known: Iterable[str] = ()) -> SessionFiles:
-        """A session's files: those that hooks named first, then by name, legacy places last."""
-        main = [path for path in map(Path, known) if path.is_file()]
-        if not main:
-            main = list(self._by_name(session_id))
+        """A session's files: those that hooks named first, then by name, legacy places last.
+
+        One that was resumed elsewhere has a file in each project.
+        """
+        named = [path for path in map(Path, known) if path.is_file()]
+        main = list(dict.fromkeys([*named, *self._by_name(session_id, legacy=not named)]))
         agents: dict[Path, AgentFile] = {}
         for path in main:
             for agent in self._agents(path, session_id):
@@ -109,11 +111,13 @@ class Places:
     def _legacy(self) -> Path:
         return self.claude_dir / "sessions"
 
-    def _by_name(self, session_id: str) -> Iterator[Path]:
+    def _by_name(self, session_id: str, *, legacy: bool) -> list[Path]:
         name = f"{session_id}.jsonl"
         found = [folder / name for folder in self._projects() if (folder / name).is_file()]
-        legacy = [self.claude_dir / "projects" / name, self._legacy() / name]
-        yield from found or [path for path in legacy if path.is_file()]
+        if found or not legacy:
+            return found
+        old = [self.claude_dir / "projects" / name, self._legacy() / name]
+        return [path for path in old if path.is_file()]
 
     def _agents(self, main: Path, session_id: str) -> Iterator[AgentFile]:
         """In the session's own folder, workflows' too, and, of older clients, beside its file."""

@@ -28,6 +28,8 @@ def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
         "witnesses": [_witness(witness) for witness in session.witnesses],
         "summary": asdict(summarize(session)),
         "agents": dict(session.agents),
+        "agent_details": [asdict(agent) for agent in session.agent_details],
+        "records": dict(session.records),
         "bad_lines": list(session.bad_lines),
         "notes": list(session.notes),
     }

@@ -61,6 +61,8 @@ def test_the_json_has_the_promised_names(folder: Path) -> None:
     assert report["totals"]["wire"]["models"]["claude-haiku-4-5"]["output_tokens"] == 11
     assert report["totals"]["transcript"]["output_tokens"] == 4
     assert report["totals"]["cost_state"] is None
+    assert report["agent_details"][0]["agent_id"] == "a1"
+    assert report["records"] == {"user": 1, "assistant": 3}
 
 
 def test_a_model_without_a_price_is_said_to_be_unpriced(folder: Path) -> None:

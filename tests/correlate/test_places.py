@@ -32,9 +32,10 @@ def test_a_session_is_found_by_its_files_name(tmp_path: Path) -> None:
 
 
 def test_what_a_hook_named_goes_first(tmp_path: Path) -> None:
-    touch(tmp_path / "projects" / "-any" / f"{SESSION}.jsonl")
+    here = touch(tmp_path / "projects" / "-any" / f"{SESSION}.jsonl")
     named = touch(tmp_path / "elsewhere" / f"{SESSION}.jsonl")
-    assert Places(tmp_path).session(SESSION, [str(named)]).main == (named,)
+    assert Places(tmp_path).session(SESSION, [str(named)]).main == (named, here)
+    assert Places(tmp_path).session(SESSION, [str(here)]).main == (here,)
     gone = str(tmp_path / "gone.jsonl")
     assert Places(tmp_path).session(SESSION, [gone]).main[0].parent.name == "-any"
 
