@@ -22,6 +22,7 @@ from correlate.join import CALL_KINDS as CALL_KINDS
 from correlate.join import Joined, join
 from correlate.kinds import RequestFacts, facts_of, may_repeat
 from correlate.origins import Origins
+from correlate.pack import PackDamaged
 from correlate.places import Places, SessionFiles
 from correlate.reconcile import Evidence, judge
 from correlate.transcript import Progress, Transcript, read_transcript
@@ -62,8 +63,9 @@ class Accountant:
         transcript, exchanges, joined = self._joined(manifest, found, own, progress)
         calls = [pair.call for pair in joined.pairs] + list(joined.calls_alone)
         origins = self._origins.of(joined.turns_alone, transcript.files)
+        facts, damaged = _facts(folder, calls, joined)
         evidence = Evidence(
-            facts=_facts(folder, calls, joined),
+            facts=facts,
             origins=origins,
             began=_began(manifest, exchanges),
             missing_sequences=(missing := _missing(folder, exchanges) if own else ()),
@@ -71,6 +73,7 @@ class Accountant:
         )
         call_findings, turn_findings = judge(joined, transcript, evidence)
         notes = [f"exchanges.jsonl:{number} is not whole" for number in torn]
+        notes += [f"the request file of call {number} is not whole" for number in damaged]
         return Reconciliation(
             session_id=manifest.session_id,
             claude_versions=tuple(dict.fromkeys([*manifest.claude_versions, *transcript.versions])),
@@ -201,8 +204,13 @@ def _under_way(folder: Path, sequence: int) -> bool:
     return request_file(folder, sequence) is not None and response_file(folder, sequence) is None
 
 
-def _facts(folder: Path, calls: Sequence[Exchange], joined: Joined) -> Mapping[int, RequestFacts]:
-    """Opens request files only for calls without a turn, and for what may repeat a failed one."""
+def _facts(
+    folder: Path, calls: Sequence[Exchange], joined: Joined
+) -> tuple[Mapping[int, RequestFacts], list[int]]:
+    """Opens request files only for calls without a turn, and for what may repeat a failed one.
+
+    Gives what they say, and which of them are not whole. A capture without them has its numbers.
+    """
     wanted = {call.sequence for call in joined.calls_alone if call.kind == "messages"}
     for broken in joined.calls_alone:
         if broken.kind == "messages" and not (broken.complete and (broken.status or 500) < 400):
@@ -210,16 +218,19 @@ def _facts(folder: Path, calls: Sequence[Exchange], joined: Joined) -> Mapping[i
             if not any(c.request_sha256 == broken.request_sha256 for c in candidates):
                 wanted.update(call.sequence for call in candidates)
     files = CaptureFiles(folder)
-    found = {sequence: _request_facts(files, sequence) for sequence in sorted(wanted)}
-    return {sequence: facts for sequence, facts in found.items() if facts is not None}
-
-
-def _request_facts(files: CaptureFiles, sequence: int) -> RequestFacts | None:
-    try:
-        body = body_of(files.request(sequence))
-    except FileNotFoundError:
-        return None  # a capture without its files still has its numbers
-    return facts_of(body) if isinstance(body, dict) else None
+    facts: dict[int, RequestFacts] = {}
+    damaged: list[int] = []
+    for sequence in sorted(wanted):
+        try:
+            body = body_of(files.request(sequence))
+        except FileNotFoundError:
+            continue
+        except (ValueError, PackDamaged):
+            damaged.append(sequence)
+            continue
+        if isinstance(body, dict):
+            facts[sequence] = facts_of(body)
+    return facts, damaged
 
 
 def _agent_types(manifest: Manifest, transcript: Transcript) -> dict[str, str | None]:

@@ -22,6 +22,7 @@ from correlate.content import (
     turn_blocks,
 )
 from correlate.join import CALL_KINDS, join
+from correlate.pack import PackDamaged
 from correlate.places import Places
 from correlate.request_diff import Change, request_changes
 from correlate.transcript import read_transcript
@@ -76,7 +77,12 @@ def _diff(
     request = _file(files.request, call)
     if request is None:
         return CallDiff(
-            call=call, previous=None, request=(), answer=None, places=(), note="no request file"
+            call=call,
+            previous=None,
+            request=(),
+            answer=None,
+            places=(),
+            note="no whole request file",
         )
     before = _file(files.request, previous) if previous else None
     changes = request_changes(
@@ -89,7 +95,7 @@ def _diff(
         compared = tuple(answer_findings(answer, [block for block, _ in turn_blocks(turn)]))
     note = None
     if answer is None:
-        note = "no answer was captured"
+        note = "no whole answer was captured"
     elif turn is None:
         note = "no turn in the transcript"
     return CallDiff(
@@ -117,7 +123,7 @@ def _previous(call: Exchange, calls: list[Exchange], turns: Mapping[int, Turn]) 
 def _file(read: Callable[[int], Mapping[str, Any]], call: Exchange) -> Mapping[str, Any] | None:
     try:
         return read(call.sequence)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, PackDamaged):
         return None
 
 

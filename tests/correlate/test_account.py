@@ -368,6 +368,16 @@ def test_a_torn_line_of_the_capture_is_noted(tmp_path: Path) -> None:
     assert account(tmp_path).notes == ("exchanges.jsonl:5 is not whole",)
 
 
+def test_a_damaged_request_file_is_noted_and_the_numbers_stand(tmp_path: Path) -> None:
+    made = made_session()
+    write(made, tmp_path)
+    folder = tmp_path / "captures" / SESSION
+    (folder / file_name(3, "req", made.exchanges[2].path)).write_bytes(b'{"body": {"da')
+    session = account(tmp_path)
+    assert session.notes == ("the request file of call 3 is not whole",)
+    assert session.unexplained == 0
+
+
 def write_request(folder: Path, call: Exchange, body: dict[str, Any]) -> None:
     path = folder / file_name(call.sequence, "req", call.path)
     path.write_bytes(orjson.dumps({"body": {"type": "json", "data": body}}))
