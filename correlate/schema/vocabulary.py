@@ -38,7 +38,7 @@ RESULT_KEYS = words(
     sandbox searchCount server_tool_use service_tier sourceToolAssistantUUID speed startLine
     status stderr stdout structuredPatch success task task_id taskId text toolStats
     totalDurationMs totalFiles totalLines totalMatches totalTokens totalToolUseCount
-    truncated type url usage userModified wasInterrupted web_fetch_requests
+    truncated type url usage userModified verificationNudgeNeeded wasInterrupted web_fetch_requests
     web_search_requests"""
 )
 
