@@ -39,7 +39,8 @@ _TOKENS = re.compile(
 # Who the user is: metadata.user_id in both its forms, and the same ids as fields of telemetry,
 # there also in JSON that is itself a string.
 _USER_ID = re.compile(rb'"user_id"\s*:\s*"(?:[^"\\]|\\.)*+"')
-_USER = re.compile(rb"\buser_([0-9a-f]{16,}+)_account_([0-9A-Za-z\-]*+)(?=_session_)")
+_USER = re.compile(rb"\buser_([0-9A-Za-z\-]++)_account_([0-9A-Za-z\-]*+)(?=_session_)")
+_OF_SESSION = re.compile(rb"_session_[A-Za-z0-9\-]+\Z")
 _ID_NAME = (
     rb"device_?[iI][dD]|account_?(?:[uU][uU])?[iI][dD]|organization_?(?:[uU][uU])?[iI][dD]"
     rb"|email_?(?:[aA]ddress)?|user_?[iI][dD]"
@@ -232,7 +233,9 @@ class Redactor:
             (k for k in ("device", "account", "organization", "email") if k.encode() in name),
             "user",
         )
-        return found[1] + found[2] + found[3] + self.mark(kind, value)
+        session = _OF_SESSION.search(value)  # what is evidence stays
+        end = session.start() if session else len(value)
+        return found[1] + found[2] + found[3] + self.mark(kind, value[:end]) + value[end:]
 
 
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:

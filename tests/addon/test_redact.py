@@ -180,6 +180,15 @@ def test_user_id_keeps_its_session_alone(redactor: Redactor) -> None:
     )
 
 
+@pytest.mark.parametrize("user_id", ["user_x_account__session_s-1", "an.odd_one_session_s-1"])
+def test_a_user_id_of_another_shape_keeps_its_session_too(redactor: Redactor, user_id: str) -> None:
+    clean = json.loads(body(redactor, json.dumps({"metadata": {"user_id": user_id}})))
+    found = clean["metadata"]["user_id"]
+    assert MARK.search(found)
+    assert found.endswith("_session_s-1")
+    assert "odd" not in found
+
+
 def test_user_id_as_json_keeps_its_session_alone(redactor: Redactor) -> None:
     fields = {"device_id": "d" * 64, "account_uuid": "", "session_id": "s-1"}
     clean = body(redactor, json.dumps({"metadata": {"user_id": json.dumps(fields)}}))
@@ -300,6 +309,7 @@ HOSTILE = {
     "user ids": b'"user_id":"',
     "user names": b"user_",
     "hexadecimal": b"user_a1a1a1a1",
+    "sessions": b"_session_a",
     "mail fields": b'"email":"',
     "nested mail fields": b'\\"email\\":\\"',
     "keys": b"sk-ant-",
