@@ -18,20 +18,24 @@ _SCRIPTS = (
     "values.js",
     "dom.js",
     "overview.js",
+    "scale.js",
     "timeline.js",
     "context.js",
+    "filters.js",
     "calls.js",
     "detail.js",
     "totals.js",
     "fills.js",
+    "compare.js",
     "start.js",
 )
+_STYLES = ("base.css", "top.css", "charts.css", "tables.css", "opened.css", "small.css")
 _UNSAFE = "<>&\u2028\u2029"
 
 
 def render(model: dict[str, Any]) -> str:
     """The page; `model` is plain values, its strings still as they were captured."""
-    style, script = _asset("page.css"), _script()
+    style, script = _joined(_STYLES), "'use strict';\n" + _joined(_SCRIPTS)
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
@@ -77,8 +81,8 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _script() -> str:
-    return "'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS)
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n".join(_asset(name) for name in names)
 
 
 @cache

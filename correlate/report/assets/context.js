@@ -12,7 +12,9 @@ class ContextChart {
     root.append(this.plot);
     this.tip = new Tip(root);
     this.plot.addEventListener('pointermove', (event) => this.select(this.under(event)));
-    this.plot.addEventListener('pointerleave', () => { if (document.activeElement !== this.plot) this.select(null); });
+    this.plot.addEventListener('pointerleave', () => {
+      if (document.activeElement !== this.plot) this.select(null);
+    });
     this.plot.addEventListener('click', (event) => {
       const index = this.under(event);
       if (index != null && event.pointerType !== 'touch') openCall(this.calls[index].key);
@@ -25,14 +27,22 @@ class ContextChart {
 
   of(lane) {
     this.calls = calls.filter((call) => call.lane === lane && call.tokens.some(Boolean));
-    this.plot.setAttribute('aria-label', `Context of ${count(this.calls.length)} calls of ${laneNames.get(lane)}. Arrow keys go from call to call, Enter opens one.`);
+    this.plot.setAttribute(
+      'aria-label',
+      `Context of ${count(this.calls.length)} calls of ${laneNames.get(lane)}. Arrow keys go from call to call, Enter opens one.`,
+    );
     this.draw();
   }
 
   key(event) {
     const last = this.calls.length - 1;
     const here = this.index ?? -1;
-    const go = { ArrowRight: Math.min(here + 1, last), ArrowLeft: Math.max(here - 1, 0), Home: 0, End: last }[event.key];
+    const go = {
+      ArrowRight: Math.min(here + 1, last),
+      ArrowLeft: Math.max(here - 1, 0),
+      Home: 0,
+      End: last,
+    }[event.key];
     if (event.key === 'Enter' && this.index != null) openCall(this.calls[this.index].key);
     else if (event.key === 'Escape') this.select(null);
     else if (go != null) this.select(go);
@@ -49,17 +59,39 @@ class ContextChart {
   select(index) {
     this.index = index;
     this.cursor.toggleAttribute('hidden', index == null);
-    if (index == null) { this.tip.hide(); return; }
+    if (index == null) {
+      this.tip.hide();
+      return;
+    }
     const call = this.calls[index];
     const x = LEFT + index * this.step;
     this.cursor.setAttribute('x', x);
     this.cursor.setAttribute('width', Math.max(1.5, this.step));
     const prompt = call.tokens[0] + call.tokens[1] + call.tokens[2];
-    this.tip.show(x + this.step, TOP, `Call ${call.sequence} · ${clock(call.started)} · ${shortModel(call.model)}`, [
-      ...CLASSES.map(({ name, color }, place) => make('span', { class: 'pair' }, swatch(color), name, make('b', {}, count(call.tokens[place])))).reverse(),
-      `context ${count(prompt)}, ${percent(call.tokens[0], prompt)} of it cached`,
-      call.drop ? make('span', { class: 'warn' }, '▼ cache drop: less than half of what was cached was found') : null,
-    ]);
+    this.tip.show(
+      x + this.step,
+      TOP,
+      `Call ${call.sequence} · ${clock(call.started)} · ${shortModel(call.model)}`,
+      [
+        ...CLASSES.map(({ name, color }, place) =>
+          make(
+            'span',
+            { class: 'pair' },
+            swatch(color),
+            name,
+            make('b', {}, count(call.tokens[place])),
+          ),
+        ).reverse(),
+        `context ${count(prompt)}, ${percent(call.tokens[0], prompt)} of it cached`,
+        call.drop
+          ? make(
+              'span',
+              { class: 'warn' },
+              '▼ cache drop: less than half of what was cached was found',
+            )
+          : null,
+      ],
+    );
   }
 
   draw() {
@@ -73,8 +105,14 @@ class ContextChart {
     this.bar = this.step > 6 ? this.step - Math.min(6, this.step * 0.2) : this.step;
     const svg = draw('svg', { width, height: TOP + HIGH + FOOT, 'aria-hidden': 'true' });
     for (let value = 0; value <= ceiling; value += grid) {
-      svg.append(draw('path', { class: 'grid', d: `M${LEFT} ${y(value).toFixed(1)}H${width}` }),
-        draw('text', { class: 'axis', x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' }, compact(value)));
+      svg.append(
+        draw('path', { class: 'grid', d: `M${LEFT} ${y(value).toFixed(1)}H${width}` }),
+        draw(
+          'text',
+          { class: 'axis', x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' },
+          compact(value),
+        ),
+      );
     }
     this.cursor = draw('rect', { class: 'cursor', y: TOP - 4, height: HIGH + 4, hidden: true });
     svg.append(this.cursor, ...this.stacks(y), ...this.marks(y), ...this.numbers());
@@ -89,7 +127,8 @@ class ContextChart {
       call.tokens.forEach((tokens, place) => {
         if (!tokens) return;
         const [bottom, top] = [y(below), y(below + tokens)];
-        shapes[place] += `M${(LEFT + index * this.step).toFixed(2)} ${bottom.toFixed(2)}h${this.bar.toFixed(2)}V${top.toFixed(2)}h${(-this.bar).toFixed(2)}z`;
+        shapes[place] +=
+          `M${(LEFT + index * this.step).toFixed(2)} ${bottom.toFixed(2)}h${this.bar.toFixed(2)}V${top.toFixed(2)}h${(-this.bar).toFixed(2)}z`;
         below += tokens;
       });
     });
@@ -108,19 +147,35 @@ class ContextChart {
       labelled = x;
       marks.push(draw('text', { class: 'axis strong', x: x + 4, y: TOP - 10 }, 'compacted'));
     }
-    const drops = this.calls.map((call, index) => {
-      const x = LEFT + index * this.step + this.bar / 2;
-      const top = y(sum(call.tokens)) - 10;
-      return call.drop ? `M${(x - 4).toFixed(1)} ${top.toFixed(1)}h8l-4 7z` : '';
-    }).join('');
+    const drops = this.calls
+      .map((call, index) => {
+        const x = LEFT + index * this.step + this.bar / 2;
+        const top = y(sum(call.tokens)) - 10;
+        return call.drop ? `M${(x - 4).toFixed(1)} ${top.toFixed(1)}h8l-4 7z` : '';
+      })
+      .join('');
     if (drops) marks.push(draw('path', { class: 'drop', d: drops }));
     return marks;
   }
 
   numbers() {
     const every = Math.max(1, Math.ceil(44 / this.step));
-    return this.calls.flatMap((call, index) => (index % every ? [] : [draw('text', {
-      class: 'axis', x: LEFT + index * this.step + this.bar / 2, y: TOP + HIGH + 14, 'text-anchor': 'middle' }, `#${call.sequence}`)]));
+    return this.calls.flatMap((call, index) =>
+      index % every
+        ? []
+        : [
+            draw(
+              'text',
+              {
+                class: 'axis',
+                x: LEFT + index * this.step + this.bar / 2,
+                y: TOP + HIGH + 14,
+                'text-anchor': 'middle',
+              },
+              `#${call.sequence}`,
+            ),
+          ],
+    );
   }
 }
 
@@ -130,14 +185,38 @@ function niceStep(rough) {
 }
 
 function showContext() {
-  const having = lanes.filter((lane) => calls.some((call) => call.lane === lane.id && call.tokens.some(Boolean)));
-  if (!having.length) { byId('context').hidden = true; return; }
+  const having = lanes.filter((lane) =>
+    calls.some((call) => call.lane === lane.id && call.tokens.some(Boolean)),
+  );
+  if (!having.length) {
+    byId('context').hidden = true;
+    return;
+  }
   const chart = new ContextChart(byId('context-chart'));
   if (having.length > 1) {
-    byId('context-tools').append(choice('Thread', having.map((lane) => [lane.id, lane.name]), (lane) => chart.of(lane)));
+    byId('context-tools').append(
+      choice(
+        'Thread',
+        having.map((lane) => [lane.id, lane.name]),
+        (lane) => chart.of(lane),
+      ),
+    );
   }
-  byId('context-legend').append(...CLASSES.map(({ name, color }) => make('li', {}, swatch(color), name)),
-    ...(calls.some((call) => call.drop) ? [make('li', {}, make('span', { class: 'key drop', 'aria-hidden': 'true' }), 'cache drop')] : []),
-    ...(data.compactions.length ? [make('li', {}, make('span', { class: 'key compaction', 'aria-hidden': 'true' }), 'compaction')] : []));
+  byId('context-legend').append(
+    ...CLASSES.map(({ name, color }) => make('li', {}, swatch(color), name)),
+    ...(calls.some((call) => call.drop)
+      ? [make('li', {}, make('span', { class: 'key drop', 'aria-hidden': 'true' }), 'cache drop')]
+      : []),
+    ...(data.compactions.length
+      ? [
+          make(
+            'li',
+            {},
+            make('span', { class: 'key compaction', 'aria-hidden': 'true' }),
+            'compaction',
+          ),
+        ]
+      : []),
+  );
   chart.of(having[0].id);
 }

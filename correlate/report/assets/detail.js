@@ -1,24 +1,61 @@
 /* What a row opens to: what the request added, the answer's blocks, the transcript's lines beside. */
 
 function detailOf(row) {
-  return make('div', { class: 'opened' }, evidenceOf(row), ...problemsOf(row),
+  return make(
+    'div',
+    { class: 'opened' },
+    evidenceOf(row),
+    ...problemsOf(row),
     row.content ? make('div', { class: 'halves' }, requestOf(row), answerOf(row)) : turnOf(row),
-    usageOf(row));
+    usageOf(row),
+  );
 }
 
 function evidenceOf(row) {
   const facts = [
-    ['Kind', row.kind], ['Model', row.model],
-    ['Request id', row.request_id], ['Message id', row.message_id],
-    ['Status', row.status], ['Ended by', row.ended_by], ['Stop reason', row.stop_reason],
-    ['Sent', row.request_bytes == null ? null : [bytes(row.request_bytes), many(row.messages, 'message'), many(row.tools, 'tool')].filter(Boolean).join(', ')],
+    ['Kind', row.kind],
+    ['Model', row.model],
+    ['Request id', row.request_id],
+    ['Message id', row.message_id],
+    ['Status', row.status],
+    ['Ended by', row.ended_by],
+    ['Stop reason', row.stop_reason],
+    [
+      'Sent',
+      row.request_bytes == null
+        ? null
+        : [bytes(row.request_bytes), many(row.messages, 'message'), many(row.tools, 'tool')]
+            .filter(Boolean)
+            .join(', '),
+    ],
     ['Received', row.response_bytes == null ? null : bytes(row.response_bytes)],
-    ['First byte', row.first_byte_ms == null ? null : `after ${duration(row.first_byte_ms / 1000)}`],
-    ...linesByFile(row.lines).map(([file, numbers]) => ['Transcript', `${file}, line ${numbers.join(', ')}`]),
+    [
+      'First byte',
+      row.first_byte_ms == null ? null : `after ${duration(row.first_byte_ms / 1000)}`,
+    ],
+    ...linesByFile(row.lines).map(([file, numbers]) => [
+      'Transcript',
+      `${file}, line ${numbers.join(', ')}`,
+    ]),
   ].filter(([, value]) => value != null);
-  return make('div', { class: 'because' },
-    make('p', {}, make('strong', { class: tone(row) }, `${mark(row)} ${row.label}`), ': ', ...linked(row.evidence.join('; '))),
-    make('dl', { class: 'facts small' }, facts.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, String(value))))));
+  return make(
+    'div',
+    { class: 'because' },
+    make(
+      'p',
+      {},
+      make('strong', { class: tone(row) }, `${mark(row)} ${row.label}`),
+      ': ',
+      ...linked(row.evidence.join('; ')),
+    ),
+    make(
+      'dl',
+      { class: 'facts small' },
+      facts.map(([name, value]) =>
+        make('div', {}, make('dt', {}, name), make('dd', {}, String(value))),
+      ),
+    ),
+  );
 }
 
 /* Places such as x.jsonl:12, put together by file. */
@@ -42,7 +79,8 @@ function linked(text) {
 
 function problemsOf(row) {
   const said = [...((row.content && row.content.problems) || [])];
-  if (row.content && row.content.left_out) said.push(`${count(row.content.left_out)} more blocks are in the files.`);
+  if (row.content && row.content.left_out)
+    said.push(`${count(row.content.left_out)} more blocks are in the files.`);
   return said.map((text) => make('p', { class: 'note' }, text));
 }
 
@@ -51,15 +89,31 @@ function requestOf(row) {
   const part = make('section', {}, make('h3', {}, 'What the request added'));
   if (!request) return withNothing(part, 'The request is not at hand.');
   const nothing = !request.pieces.length && !request.notes.length;
-  part.append(make('p', { class: 'quiet' }, ...(request.since == null ? ['The first of its thread: all of it is new.']
-    : linked(`Against call ${request.since}, the one before it in its thread${nothing ? ': nothing' : ''}.`))));
-  part.append(...request.pieces.map((piece) => pieceOf(piece, file)), ...request.notes.map((note) => make('p', { class: 'mono quiet' }, note)));
+  part.append(
+    make(
+      'p',
+      { class: 'quiet' },
+      ...(request.since == null
+        ? ['The first of its thread: all of it is new.']
+        : linked(
+            `Against call ${request.since}, the one before it in its thread${nothing ? ': nothing' : ''}.`,
+          )),
+    ),
+  );
+  part.append(
+    ...request.pieces.map((piece) => pieceOf(piece, file)),
+    ...request.notes.map((note) => make('p', { class: 'mono quiet' }, note)),
+  );
   return part;
 }
 
 function answerOf(row) {
   const { answer, response_file: file } = row.content;
-  const part = make('section', {}, make('h3', {}, row.told ? 'The answer, and the transcript beside it' : 'The answer'));
+  const part = make(
+    'section',
+    {},
+    make('h3', {}, row.told ? 'The answer, and the transcript beside it' : 'The answer'),
+  );
   if (!answer.length) return withNothing(part, 'Nothing of an answer was captured.');
   if (!row.told) part.append(make('p', { class: 'quiet' }, 'The transcript has no line for it.'));
   part.append(...answer.map((piece) => (row.told ? pairOf(piece, file) : pieceOf(piece, file))));
@@ -78,8 +132,17 @@ function withNothing(part, text) {
 }
 
 function pieceOf(piece, file) {
-  return make('div', { class: 'piece' }, make('h4', {}, piece.mark && piece.mark !== 'added' ? make('span', { class: 'mark' }, piece.mark) : null, piece.title),
-    ...textOf(piece.text, piece.left_out, file));
+  return make(
+    'div',
+    { class: 'piece' },
+    make(
+      'h4',
+      {},
+      piece.mark && piece.mark !== 'added' ? make('span', { class: 'mark' }, piece.mark) : null,
+      piece.title,
+    ),
+    ...textOf(piece.text, piece.left_out, file),
+  );
 }
 
 const SAID = {
@@ -92,17 +155,45 @@ const SAID = {
 /* A block on the wire and in the transcript; text that is the same is shown once. */
 function pairOf(piece, file) {
   const [kind, text] = SAID[piece.mark] || ['info', piece.mark || ''];
-  const onWire = piece.mark === 'added' ? [make('p', { class: 'quiet' }, 'not on the wire')] : textOf(piece.text, piece.left_out, file);
-  const told = piece.mark === 'added' ? textOf(piece.text, piece.left_out, piece.line)
-    : piece.other == null ? [] : textOf(piece.other, piece.other_left_out, piece.line);
-  return make('div', { class: 'piece pair-of' }, make('h4', {}, piece.title),
+  const onWire =
+    piece.mark === 'added'
+      ? [make('p', { class: 'quiet' }, 'not on the wire')]
+      : textOf(piece.text, piece.left_out, file);
+  const told =
+    piece.mark === 'added'
+      ? textOf(piece.text, piece.left_out, piece.line)
+      : piece.other == null
+        ? []
+        : textOf(piece.other, piece.other_left_out, piece.line);
+  return make(
+    'div',
+    { class: 'piece pair-of' },
+    make('h4', {}, piece.title),
     make('div', { class: 'wire-side' }, ...onWire),
-    make('div', { class: 'told-side' }, make('p', { class: `said ${kind}` }, text), piece.line ? make('p', { class: 'mono quiet', title: piece.line }, `line ${piece.line.split(':').at(-1)}`) : null, ...told));
+    make(
+      'div',
+      { class: 'told-side' },
+      make('p', { class: `said ${kind}` }, text),
+      piece.line
+        ? make(
+            'p',
+            { class: 'mono quiet', title: piece.line },
+            `line ${piece.line.split(':').at(-1)}`,
+          )
+        : null,
+      ...told,
+    ),
+  );
 }
 
 function textOf(text, leftOut, file) {
   const shown = make('pre', { tabindex: text.length > 600 ? '0' : null }, text || '(empty)');
-  return leftOut ? [shown, make('p', { class: 'cut' }, `${count(leftOut)} more characters in ${file || 'the file'}`)] : [shown];
+  return leftOut
+    ? [
+        shown,
+        make('p', { class: 'cut' }, `${count(leftOut)} more characters in ${file || 'the file'}`),
+      ]
+    : [shown];
 }
 
 /* Every field of both usage objects, those that contradict each other marked. */
@@ -112,15 +203,41 @@ function usageOf(row) {
   const names = [...new Set([...wire.keys(), ...told.keys()])];
   if (!names.length) return make('p', { class: 'quiet' }, 'No usage is told on either side.');
   const differs = new Set(Object.keys(row.difference || {}));
-  const cell = (side, name, values) => (values.has(name) ? make('span', { 'data-path': `${row.path}.${side}.${name}`, class: 'num' }, plain(values.get(name))) : '–');
-  return make('details', { open: differs.size > 0 }, make('summary', {}, 'Usage, field by field'),
-    table([{ name: 'Field' }, { name: 'Wire', right: true }, { name: 'Transcript', right: true }],
-      names.map((name) => ({ class: differs.has(name) ? 'differs' : null, cells: [name, cell('wire', name, wire), cell('transcript', name, told)] }))));
+  const cell = (side, name, values) =>
+    values.has(name)
+      ? make(
+          'span',
+          { 'data-path': `${row.path}.${side}.${name}`, class: 'num' },
+          plain(values.get(name)),
+        )
+      : '–';
+  return make(
+    'details',
+    { open: differs.size > 0 },
+    make('summary', {}, 'Usage, field by field'),
+    table(
+      [{ name: 'Field' }, { name: 'Wire', right: true }, { name: 'Transcript', right: true }],
+      names.map((name) => ({
+        class: differs.has(name) ? 'differs' : null,
+        cells: [name, cell('wire', name, wire), cell('transcript', name, told)],
+      })),
+    ),
+  );
 }
 
 function flat(usage, head = '') {
-  return new Map(Object.entries(usage).flatMap(([name, value]) => (value && typeof value === 'object' && !Array.isArray(value)
-    ? [...flat(value, `${head}${name}.`)] : [[head + name, value]])));
+  return new Map(
+    Object.entries(usage).flatMap(([name, value]) =>
+      value && typeof value === 'object' && !Array.isArray(value)
+        ? [...flat(value, `${head}${name}.`)]
+        : [[head + name, value]],
+    ),
+  );
 }
 
-const plain = (value) => (typeof value === 'number' ? count(value) : typeof value === 'string' ? value : JSON.stringify(value));
+const plain = (value) =>
+  typeof value === 'number'
+    ? count(value)
+    : typeof value === 'string'
+      ? value
+      : JSON.stringify(value);

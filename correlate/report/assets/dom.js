@@ -34,20 +34,55 @@ function swatch(color) {
 }
 
 function choice(label, options, onchange) {
-  const select = make('select', { onchange: () => onchange(select.value) },
-    options.map(([value, text]) => make('option', { value }, text)));
+  const select = make(
+    'select',
+    { onchange: () => onchange(select.value) },
+    options.map(([value, text]) => make('option', { value }, text)),
+  );
   return make('label', { class: 'choice' }, make('span', {}, label), select);
 }
 
 function table(headings, rows, caption) {
-  const cell = (name) => (value, column) => make(name, {
-    class: headings[column].right ? 'right' : null, scope: name === 'th' ? 'col' : null,
-  }, value);
-  return make('div', { class: 'scroll' }, make('table', {},
-    caption ? make('caption', {}, caption) : null,
-    make('thead', {}, make('tr', {}, headings.map((heading, column) => cell('th')(heading.name, column)))),
-    make('tbody', {}, rows.map((row) => make('tr', { class: row.class }, row.cells.length === 1
-      ? make('th', { colspan: headings.length, scope: 'colgroup' }, row.cells[0]) : row.cells.map(cell('td')))))));
+  const cell = (name) => (value, column) =>
+    make(
+      name,
+      {
+        class: headings[column].right ? 'right' : null,
+        scope: name === 'th' ? 'col' : null,
+      },
+      value,
+    );
+  return make(
+    'div',
+    { class: 'scroll' },
+    make(
+      'table',
+      {},
+      caption ? make('caption', {}, caption) : null,
+      make(
+        'thead',
+        {},
+        make(
+          'tr',
+          {},
+          headings.map((heading, column) => cell('th')(heading.name, column)),
+        ),
+      ),
+      make(
+        'tbody',
+        {},
+        rows.map((row) =>
+          make(
+            'tr',
+            { class: row.class },
+            row.cells.length === 1
+              ? make('th', { colspan: headings.length, scope: 'colgroup' }, row.cells[0])
+              : row.cells.map(cell('td')),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /* One line that follows the pointer or the keyboard over a chart, and is read out. */
@@ -59,15 +94,21 @@ class Tip {
   }
 
   show(x, y, title, lines) {
-    this.box.replaceChildren(make('strong', {}, title),
-      ...lines.filter(Boolean).map((line) => (typeof line === 'string' ? make('span', {}, line) : line)));
+    this.box.replaceChildren(
+      make('strong', {}, title),
+      ...lines
+        .filter(Boolean)
+        .map((line) => (typeof line === 'string' ? make('span', {}, line) : line)),
+    );
     this.box.hidden = false;
     const space = this.chart.clientWidth - this.box.offsetWidth - 4;
     this.box.style.left = `${Math.max(4, Math.min(x + 12, space))}px`;
     this.box.style.top = `${y}px`;
   }
 
-  hide() { this.box.hidden = true; }
+  hide() {
+    this.box.hidden = true;
+  }
 }
 
 const whenResized = (element, run) => {

@@ -13,7 +13,11 @@ function showOverview() {
   const facts = [
     ['Session', id],
     ['Project', about.project],
-    ['Client', reconcile.claude_versions.map((version) => `Claude Code ${version}`).join(', ') || 'unknown version'],
+    [
+      'Client',
+      reconcile.claude_versions.map((version) => `Claude Code ${version}`).join(', ') ||
+        'unknown version',
+    ],
     ['Models', Object.keys(reconcile.totals.wire.models).map(shortModel).join(', ')],
     ['Began', moment(about.started)],
     ['Lasted', figure('summary.seconds', duration)],
@@ -24,8 +28,11 @@ function showOverview() {
     ['Tool calls', tools.length > 6 ? `${tools.slice(0, 6).join(', ')}, …` : tools.join(', ')],
     ['Files written', summary.files_written.length ? figure('summary.files_written.length') : null],
   ];
-  byId('facts').append(...facts.filter(([, value]) => value).map(([name, value]) =>
-    make('div', {}, make('dt', {}, name), make('dd', {}, value))));
+  byId('facts').append(
+    ...facts
+      .filter(([, value]) => value)
+      .map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value))),
+  );
   showTiles();
   showMissing();
 }
@@ -33,18 +40,36 @@ function showOverview() {
 function showTiles() {
   const wire = reconcile.totals.wire;
   const prompts = sum(CLASSES.slice(0, 3).map(({ field }) => wire[field]));
-  const tile = (name, value, note, color) => make('div', {},
-    make('dt', {}, color ? swatch(color) : null, name), make('dd', {}, value), make('dd', { class: 'under' }, note));
+  const tile = (name, value, note, color) =>
+    make(
+      'div',
+      {},
+      make('dt', {}, color ? swatch(color) : null, name),
+      make('dd', {}, value),
+      make('dd', { class: 'under' }, note),
+    );
   const notes = {
-    cache_read_input_tokens: ['cache share ', figure('summary.cache_share', (share) => (share == null ? '–' : percent(share, 1)))],
+    cache_read_input_tokens: [
+      'cache share ',
+      figure('summary.cache_share', (share) => (share == null ? '–' : percent(share, 1))),
+    ],
     output_tokens: outputNote(),
   };
-  const verdicts = Object.entries(reconcile.verdicts).sort(([, a], [, b]) => b - a).map(([name, n]) => `${count(n)} ${name}`).join(', ');
+  const verdicts = Object.entries(reconcile.verdicts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, n]) => `${count(n)} ${name}`)
+    .join(', ');
   byId('tiles').append(
     tile('Calls', figure('calls.length'), verdicts || 'none'),
     tile('Cost', figure('cost.wire_usd', dollars), costNote()),
-    ...CLASSES.map(({ name, field, color }) => tile(name, figure(`totals.wire.${field}`),
-      notes[field] || `${percent(wire[field], prompts)} of the prompts`, color)),
+    ...CLASSES.map(({ name, field, color }) =>
+      tile(
+        name,
+        figure(`totals.wire.${field}`),
+        notes[field] || `${percent(wire[field], prompts)} of the prompts`,
+        color,
+      ),
+    ),
   );
 }
 
@@ -56,23 +81,47 @@ function costNote() {
 
 function outputNote() {
   const told = reconcile.totals.transcript.output_tokens;
-  return told === reconcile.totals.wire.output_tokens ? 'the same in the transcript' : `${count(told)} in the transcript`;
+  return told === reconcile.totals.wire.output_tokens
+    ? 'the same in the transcript'
+    : `${count(told)} in the transcript`;
 }
 
 function showMissing() {
-  const said = [...data.missing, ...reconcile.notes, ...reconcile.bad_lines.map((line) => `transcript line ${line}`)];
+  const said = [
+    ...data.missing,
+    ...reconcile.notes,
+    ...reconcile.bad_lines.map((line) => `transcript line ${line}`),
+  ];
   byId('missing').hidden = !said.length;
   const [shown, folded] = [said.slice(0, 8), said.slice(8)];
   const items = (texts) => texts.map((text) => make('li', {}, text));
   byId('missing-list').append(...items(shown));
   if (folded.length) {
-    byId('missing-list').after(make('details', {}, make('summary', {}, `${count(folded.length)} more`),
-      make('ul', { class: 'plain' }, items(folded))));
+    byId('missing-list').after(
+      make(
+        'details',
+        {},
+        make('summary', {}, `${count(folded.length)} more`),
+        make('ul', { class: 'plain' }, items(folded)),
+      ),
+    );
   }
 }
 
 function showNavigation() {
-  const sections = [...document.querySelectorAll('main > section')].filter((section) => !section.hidden && section.querySelector('h2'));
-  const names = { timeline: 'Timeline', context: 'Context', calls: 'Calls', totals: 'Totals', fills: 'What fills it', compare: 'Compare', missing: 'Missing' };
-  byId('nav').append(...sections.map((section) => make('a', { href: `#${section.id}` }, names[section.id])));
+  const sections = [...document.querySelectorAll('main > section')].filter(
+    (section) => !section.hidden && section.querySelector('h2'),
+  );
+  const names = {
+    timeline: 'Timeline',
+    context: 'Context',
+    calls: 'Calls',
+    totals: 'Totals',
+    fills: 'What fills it',
+    compare: 'Compare',
+    missing: 'Missing',
+  };
+  byId('nav').append(
+    ...sections.map((section) => make('a', { href: `#${section.id}` }, names[section.id])),
+  );
 }

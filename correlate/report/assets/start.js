@@ -1,6 +1,10 @@
 /* Colours, and everything put on the page. */
 
-const THEMES = { auto: ['Auto', 'as the system has them'], light: ['Light', 'light'], dark: ['Dark', 'dark'] };
+const THEMES = {
+  auto: ['Auto', 'as the system has them'],
+  light: ['Light', 'light'],
+  dark: ['Dark', 'dark'],
+};
 
 function startTheme() {
   const button = byId('theme');

@@ -1,9 +1,8 @@
-/* The timeline: a lane a thread, a bar a call, drawn as a handful of paths however many there are. */
+/* The timeline: a lane a thread, a bar a call, drawn as a few paths however many there are. */
 
 const ROW = 20;
 const BAR = 12;
 const AXIS = 22;
-const FOLDED = 22;
 
 class Timeline {
   constructor(root) {
@@ -11,27 +10,38 @@ class Timeline {
     this.zoom = 1;
     this.selected = null;
     this.labels = make('div', { class: 'lane-labels', 'aria-hidden': 'true' });
-    this.plot = make('div', { class: 'plot', tabindex: '0', role: 'application',
-      'aria-label': `Timeline of ${count(calls.length)} calls. Arrow keys go from call to call, Enter opens one.` });
+    this.plot = make('div', {
+      class: 'plot',
+      tabindex: '0',
+      role: 'application',
+      'aria-label': `Timeline of ${count(calls.length)} calls. Arrow keys go from call to call, Enter opens one.`,
+    });
     this.box = make('div', { class: 'timeline' }, this.labels, this.plot);
     root.append(this.box);
     this.tip = new Tip(root);
     this.root = root;
     this.lanes = placed();
-    this.inOrder = this.lanes.flatMap((lane) => lane.bars).sort((a, b) => a.call.started - b.call.started);
+    this.inOrder = this.lanes
+      .flatMap((lane) => lane.bars)
+      .sort((a, b) => a.call.started - b.call.started);
     this.listen();
     whenResized(this.plot, () => this.draw());
   }
 
   listen() {
     this.plot.addEventListener('pointermove', (event) => this.select(this.under(event)));
-    this.plot.addEventListener('pointerleave', () => { if (document.activeElement !== this.plot) this.select(null); });
+    this.plot.addEventListener('pointerleave', () => {
+      if (document.activeElement !== this.plot) this.select(null);
+    });
     this.plot.addEventListener('click', (event) => {
       const bar = this.under(event);
       if (bar && event.pointerType !== 'touch') openCall(bar.call.key);
       else this.select(bar);
     });
-    this.plot.addEventListener('dblclick', (event) => { const bar = this.under(event); if (bar) openCall(bar.call.key); });
+    this.plot.addEventListener('dblclick', (event) => {
+      const bar = this.under(event);
+      if (bar) openCall(bar.call.key);
+    });
     this.plot.addEventListener('blur', () => this.select(null));
     this.plot.addEventListener('keydown', (event) => this.key(event));
   }
@@ -66,7 +76,9 @@ class Timeline {
     const frame = this.svg.getBoundingClientRect();
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
     const away = (bar) => Math.max(bar.x - x, x - bar.x - bar.width, 0);
-    const near = this.inOrder.filter((bar) => Math.abs(bar.y + BAR / 2 - y) <= ROW / 2 && away(bar) < 8);
+    const near = this.inOrder.filter(
+      (bar) => Math.abs(bar.y + BAR / 2 - y) <= ROW / 2 && away(bar) < 8,
+    );
     return near.length ? near.reduce((best, bar) => (away(bar) < away(best) ? bar : best)) : null;
   }
 
@@ -74,12 +86,16 @@ class Timeline {
     if (bar === this.selected && !scroll) return;
     this.selected = bar;
     this.ring.toggleAttribute('hidden', !bar);
-    if (!bar) { this.tip.hide(); return; }
+    if (!bar) {
+      this.tip.hide();
+      return;
+    }
     const ring = { x: bar.x - 2, y: bar.y - 2, width: bar.width + 4, height: BAR + 4 };
     for (const [name, value] of Object.entries(ring)) this.ring.setAttribute(name, value);
     if (scroll) {
-      this.plot.scrollLeft += Math.max(0, bar.x + 40 - this.plot.scrollLeft - this.plot.clientWidth)
-        || Math.min(0, bar.x - 40 - this.plot.scrollLeft);
+      this.plot.scrollLeft +=
+        Math.max(0, bar.x + 40 - this.plot.scrollLeft - this.plot.clientWidth) ||
+        Math.min(0, bar.x - 40 - this.plot.scrollLeft);
     }
     const x = this.labels.offsetWidth + bar.x - this.plot.scrollLeft;
     this.tip.show(x, this.box.offsetTop + bar.y - this.box.scrollTop + ROW, ...told(bar.call));
@@ -92,27 +108,51 @@ class Timeline {
     const scale = timeScale(this.fold, width);
     this.svg = draw('svg', { width, height, 'aria-hidden': 'true' });
     for (const gap of scale.gaps) {
-      this.svg.append(draw('rect', { class: 'gap', x: gap.x, y: AXIS, width: FOLDED, height: height - AXIS },
-        draw('title', {}, `nothing for ${duration(gap.seconds)}`)),
-        draw('text', { class: 'axis', x: gap.x + FOLDED / 2, y: AXIS - 8, 'text-anchor': 'middle' }, '⋯'));
+      this.svg.append(
+        draw(
+          'rect',
+          { class: 'gap', x: gap.x, y: AXIS, width: gap.width, height: height - AXIS },
+          draw('title', {}, `nothing for ${duration(gap.seconds)}`),
+        ),
+        draw(
+          'text',
+          { class: 'axis', x: gap.x + gap.width / 2, y: AXIS - 8, 'text-anchor': 'middle' },
+          gap.width < 16 ? null : '⋯',
+        ),
+      );
     }
     for (const tick of scale.ticks) {
-      this.svg.append(draw('path', { class: 'grid', d: `M${tick.x} ${AXIS - 4}V${height}` }),
-        draw('text', { class: 'axis', x: tick.x + 3, y: AXIS - 8 }, tick.text));
+      this.svg.append(
+        draw('path', { class: 'grid', d: `M${tick.x} ${AXIS - 4}V${height}` }),
+        draw('text', { class: 'axis', x: tick.x + 3, y: AXIS - 8 }, tick.text),
+      );
     }
     for (const lane of this.lanes.slice(1)) {
       this.svg.append(draw('path', { class: 'rule', d: `M0 ${lane.top - 4.5}H${width}` }));
     }
-    const shapes = { 'bar answered': '', 'bar retried': '', 'bar failed': '', 'wait answered': '', 'wait retried': '', 'wait failed': '', first: '', cross: '', again: '' };
+    const shapes = {
+      'bar answered': '',
+      'bar retried': '',
+      'bar failed': '',
+      'wait answered': '',
+      'wait retried': '',
+      'wait failed': '',
+      first: '',
+      cross: '',
+      again: '',
+    };
     for (const bar of this.inOrder) trace(bar, scale, shapes);
-    for (const [name, d] of Object.entries(shapes)) if (d) this.svg.append(draw('path', { class: name, d }));
+    for (const [name, d] of Object.entries(shapes))
+      if (d) this.svg.append(draw('path', { class: name, d }));
     this.ring = draw('rect', { class: 'ring', rx: 3, hidden: true });
     this.svg.append(this.ring);
-    this.labels.replaceChildren(...this.lanes.map((lane) => {
-      const label = make('div', { title: lane.name }, lane.name);
-      label.style.top = `${lane.top - 2}px`;
-      return label;
-    }));
+    this.labels.replaceChildren(
+      ...this.lanes.map((lane) => {
+        const label = make('div', { title: lane.name }, lane.name);
+        label.style.top = `${lane.top - 2}px`;
+        return label;
+      }),
+    );
     this.plot.replaceChildren(this.svg);
     this.selected = null;
     this.tip.hide();
@@ -124,12 +164,15 @@ function placed() {
   let top = AXIS + 8;
   return lanes.flatMap((lane) => {
     const ends = [];
-    const bars = calls.filter((call) => call.lane === lane.id).sort((a, b) => a.started - b.started).map((call) => {
-      const free = ends.findIndex((end) => end <= call.started);
-      const row = free < 0 ? ends.length : free;
-      ends[row] = call.ended ?? call.started;
-      return { call, row, y: top + row * ROW };
-    });
+    const bars = calls
+      .filter((call) => call.lane === lane.id)
+      .sort((a, b) => a.started - b.started)
+      .map((call) => {
+        const free = ends.findIndex((end) => end <= call.started);
+        const row = free < 0 ? ends.length : free;
+        ends[row] = call.ended ?? call.started;
+        return { call, row, y: top + row * ROW };
+      });
     if (!bars.length) return [];
     const found = { name: lane.name, bars, top, rows: ends.length };
     top += ends.length * ROW + 9;
@@ -137,104 +180,91 @@ function placed() {
   });
 }
 
-/* Time to pixels; spans in which nothing ran take a fixed width where they are folded. */
-function timeScale(fold, width) {
-  const spans = [];
-  for (const call of [...calls].sort((a, b) => a.started - b.started)) {
-    const [start, end] = [call.started, Math.max(call.started, call.ended ?? call.started)];
-    const last = spans.at(-1);
-    if (last && start <= last.end) last.end = Math.max(last.end, end);
-    else spans.push({ start, end });
-  }
-  const busy = spans.reduce((sum, span) => sum + span.end - span.start, 0);
-  const least = fold ? Math.max(1, busy * 0.08) : Infinity;
-  const pieces = [];
-  for (const span of spans) {
-    const last = pieces.at(-1);
-    if (last && span.start - last.end < least) last.end = span.end;
-    else pieces.push({ ...span });
-  }
-  const seconds = pieces.reduce((sum, piece) => sum + piece.end - piece.start, 0) || 1;
-  const rate = Math.max(width - 12 - FOLDED * (pieces.length - 1), width * 0.3) / seconds;
-  let x = 2;
-  for (const piece of pieces) { piece.x = x; x += (piece.end - piece.start) * rate + FOLDED; }
-  const place = (time) => {
-    const piece = pieces.findLast((one) => one.start <= time) || pieces[0];
-    return piece.x + (Math.min(time, piece.end) - piece.start) * rate;
-  };
-  const gaps = pieces.slice(1).map((piece, index) => ({ x: piece.x - FOLDED, seconds: piece.start - pieces[index].end }));
-  return { place, gaps, ticks: ticksOf(pieces, rate, place, width) };
-}
-
-function ticksOf(pieces, rate, place, width) {
-  if (!pieces.length) return [];
-  const zero = pieces[0].start;
-  const steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
-  const step = steps.find((one) => one * rate >= 72) || 86400;
-  const ticks = [];
-  for (const piece of pieces) {
-    for (let n = Math.ceil((piece.start - zero) / step); zero + n * step <= piece.end; n += 1) {
-      const x = place(zero + n * step);
-      if ((!ticks.length || x - ticks.at(-1).x >= 56) && x < width - 34) ticks.push({ x, text: sinceStart(n * step, step) });
-    }
-  }
-  return ticks;
-}
-
-function sinceStart(seconds, step) {
-  if (seconds < 60 || step < 1) return `${+seconds.toFixed(2)} s`;
-  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.round(seconds % 60)];
-  const two = (value) => String(value).padStart(2, '0');
-  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
-}
-
 /* A call's bar: pale while it waits, a tick at the first byte, full while it streams. */
 function trace(bar, scale, shapes) {
   const { call } = bar;
   const end = Math.max(call.ended ?? call.started, call.started);
-  const heard = call.first_byte_ms == null ? end : Math.min(call.started + call.first_byte_ms / 1000, end);
+  const heard =
+    call.first_byte_ms == null ? end : Math.min(call.started + call.first_byte_ms / 1000, end);
   bar.x = scale.place(call.started);
   bar.width = Math.max(2, scale.place(end) - bar.x);
   const wait = Math.min(Math.max(0, scale.place(heard) - bar.x), bar.width);
-  const kind = call.outcome === 'answered' ? 'answered' : call.outcome === 'retried' ? 'retried' : 'failed';
-  const box = (x, width) => `M${x.toFixed(2)} ${bar.y}h${width.toFixed(2)}v${BAR}h${(-width).toFixed(2)}z`;
+  const kind =
+    call.outcome === 'answered' ? 'answered' : call.outcome === 'retried' ? 'retried' : 'failed';
+  const box = (x, width) =>
+    `M${x.toFixed(2)} ${bar.y}h${width.toFixed(2)}v${BAR}h${(-width).toFixed(2)}z`;
   if (wait > 0) shapes[`wait ${kind}`] += box(bar.x, wait);
   if (bar.width > wait) shapes[`bar ${kind}`] += box(bar.x + wait, bar.width - wait);
-  if (call.first_byte_ms != null && bar.width >= 5) shapes.first += `M${(bar.x + wait).toFixed(2)} ${bar.y - 2}v${BAR + 4}`;
+  if (call.first_byte_ms != null && bar.width >= 5)
+    shapes.first += `M${(bar.x + wait).toFixed(2)} ${bar.y - 2}v${BAR + 4}`;
   const [x, y] = [bar.x + bar.width + 7, bar.y + BAR / 2];
   if (kind === 'failed') shapes.cross += `M${x - 3} ${y - 3}l6 6m-6 0l6 -6`;
-  if (kind === 'retried') shapes.again += `M${x + 3} ${y}a3.2 3.2 0 1 1 -1.6 -2.8m.4 -2.4l-.2 2.8l-2.6 -.6`;
+  if (kind === 'retried')
+    shapes.again += `M${x + 3} ${y}a3.2 3.2 0 1 1 -1.6 -2.8m.4 -2.4l-.2 2.8l-2.6 -.6`;
 }
 
 function told(call) {
   const waited = call.first_byte_ms == null ? null : call.first_byte_ms / 1000;
   const spent = took(call);
-  const timing = spent == null ? 'never ended' : waited == null ? `${duration(spent)}, nothing came back`
-    : `${duration(spent)}: first byte after ${duration(waited)}, then ${duration(Math.max(0, spent - waited))}`;
-  const counts = CLASSES.map(({ name }, index) => `${name} ${count(call.tokens[index])}`).join(' · ');
-  return [`Call ${call.sequence} · ${laneNames.get(call.lane)} · ${shortModel(call.model)}`, [
-    `${clock(call.started)}, ${timing}`,
-    call.tokens.some(Boolean) ? counts : null,
-    call.outcome === 'answered' ? null : `${call.outcome}: ${call.evidence.join('; ')}`,
-    make('span', { class: tone(call) }, `${mark(call)} ${call.label}`),
-  ]];
+  const timing =
+    spent == null
+      ? 'never ended'
+      : waited == null
+        ? `${duration(spent)}, nothing came back`
+        : `${duration(spent)}: first byte after ${duration(waited)}, then ${duration(Math.max(0, spent - waited))}`;
+  const counts = CLASSES.map(({ name }, index) => `${name} ${count(call.tokens[index])}`).join(
+    ' · ',
+  );
+  return [
+    `Call ${call.sequence} · ${laneNames.get(call.lane)} · ${shortModel(call.model)}`,
+    [
+      `${clock(call.started)}, ${timing}`,
+      call.tokens.some(Boolean) ? counts : null,
+      call.outcome === 'answered' ? null : `${call.outcome}: ${call.evidence.join('; ')}`,
+      make('span', { class: tone(call) }, `${mark(call)} ${call.label}`),
+    ],
+  ];
 }
 
 function showTimeline() {
-  if (!calls.length) { byId('timeline').hidden = true; return; }
+  if (!calls.length) {
+    byId('timeline').hidden = true;
+    return;
+  }
   const chart = new Timeline(byId('timeline-chart'));
-  const zoomed = (factor) => () => { chart.zoom = Math.min(64, Math.max(1, factor ? chart.zoom * factor : 1)); chart.draw(); };
-  const folded = make('input', { type: 'checkbox', checked: true, onchange: () => { chart.fold = folded.checked; chart.draw(); } });
+  const zoomed = (factor) => () => {
+    chart.zoom = Math.min(32, Math.max(1, factor ? chart.zoom * factor : 1));
+    chart.draw();
+  };
+  const folded = make('input', {
+    type: 'checkbox',
+    checked: true,
+    onchange: () => {
+      chart.fold = folded.checked;
+      chart.draw();
+    },
+  });
   byId('timeline-tools').append(
     make('label', { class: 'choice' }, folded, make('span', {}, 'fold idle time')),
-    make('span', { class: 'group', role: 'group', 'aria-label': 'Zoom' },
+    make(
+      'span',
+      { class: 'group', role: 'group', 'aria-label': 'Zoom' },
       make('button', { type: 'button', 'aria-label': 'Zoom out', onclick: zoomed(0.5) }, '−'),
       make('button', { type: 'button', onclick: zoomed(0) }, 'Fit'),
-      make('button', { type: 'button', 'aria-label': 'Zoom in', onclick: zoomed(2) }, '+')));
-  const key = (kind, text) => make('li', {}, make('span', { class: `key ${kind}`, 'aria-hidden': 'true' }), text);
+      make('button', { type: 'button', 'aria-label': 'Zoom in', onclick: zoomed(2) }, '+'),
+    ),
+  );
+  const key = (kind, text) =>
+    make('li', {}, make('span', { class: `key ${kind}`, 'aria-hidden': 'true' }), text);
   const outcomes = new Set(calls.map((call) => call.outcome));
-  byId('timeline-legend').append(key('wait', 'waiting'), key('first', 'first byte'), key('stream', 'streaming'),
+  byId('timeline-legend').append(
+    key('wait', 'waiting'),
+    key('first', 'first byte'),
+    key('stream', 'streaming'),
     ...(timeScale(true, 1000).gaps.length ? [key('idle', 'idle, folded')] : []),
     ...(outcomes.has('retried') ? [key('retried', '↻ failed or cut, then repeated')] : []),
-    ...(['failed', 'aborted', 'cut'].some((name) => outcomes.has(name)) ? [key('failed', '✕ failed, aborted or cut')] : []));
+    ...(['failed', 'aborted', 'cut'].some((name) => outcomes.has(name))
+      ? [key('failed', '✕ failed, aborted or cut')]
+      : []),
+  );
 }

@@ -12,10 +12,16 @@ const CLASSES = [
 
 /* A call's row: its entry in reconcile, and what the report knows beyond it. */
 const calls = reconcile.calls.map((call, index) => ({
-  ...call, ...data.calls[index], key: String(call.sequence), path: `calls.${index}`,
+  ...call,
+  ...data.calls[index],
+  key: String(call.sequence),
+  path: `calls.${index}`,
 }));
 const turns = reconcile.turns_without_call.map((turn, index) => ({
-  ...turn, ...data.turns[index], sequence: null, key: `turn-${index + 1}`,
+  ...turn,
+  ...data.turns[index],
+  sequence: null,
+  key: `turn-${index + 1}`,
   path: `turns_without_call.${index}`,
 }));
 const lanes = data.lanes;
@@ -50,7 +56,11 @@ function duration(seconds) {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const [hours, minutes, rest] = [
+    Math.floor(whole / 3600),
+    Math.floor(whole / 60) % 60,
+    whole % 60,
+  ];
   return hours ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`;
 }
 
@@ -60,18 +70,29 @@ function compact(value) {
   return `${+(value / 1e6).toFixed(1)}M`;
 }
 
-const clock = (at) => (typeof at === 'number' ? new Date(at * 1000).toLocaleTimeString('en-GB') : '–');
-const moment = (at) => (typeof at === 'number'
-  ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' }) : '–');
+const clock = (at) =>
+  typeof at === 'number' ? new Date(at * 1000).toLocaleTimeString('en-GB') : '–';
+const moment = (at) =>
+  typeof at === 'number'
+    ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+    : '–';
 const many = (n, noun) => (n == null ? null : `${count(n)} ${noun}${n === 1 ? '' : 's'}`);
 const shortModel = (model) => (model || 'unknown').replace(/^claude-/, '');
 const tinyModel = (model) => shortModel(model).replace(/-20\d{6}$/, '');
 const took = (call) => (call.ended == null ? null : call.ended - call.started);
 
 /* The value at a dotted path of what `ccwire reconcile --json` prints. */
-const at = (path) => path.split('.').reduce((value, name) => (value == null ? value : value[name]), reconcile);
+const at = (path) =>
+  path.split('.').reduce((value, name) => (value == null ? value : value[name]), reconcile);
 
 const MARKS = { match: '✓', placeholder: '≈', partial: '≈', differs: '✕', 'not-captured': '✕' };
-const tone = (row) => (!row.explained ? 'bad' : row.verdict === 'match' ? 'good'
-  : row.verdict === 'placeholder' || row.verdict === 'partial' ? 'warn' : 'info');
-const mark = (row) => (!row.explained ? '✕' : MARKS[row.verdict] || (row.verdict === 'wire-only' ? '○' : '◇'));
+const tone = (row) =>
+  !row.explained
+    ? 'bad'
+    : row.verdict === 'match'
+      ? 'good'
+      : row.verdict === 'placeholder' || row.verdict === 'partial'
+        ? 'warn'
+        : 'info';
+const mark = (row) =>
+  !row.explained ? '✕' : MARKS[row.verdict] || (row.verdict === 'wire-only' ? '○' : '◇');

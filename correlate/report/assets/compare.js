@@ -1,0 +1,74 @@
+/* Two sessions side by side. */
+
+function showCompare() {
+  const other = data.compare;
+  if (!other) return;
+  byId('compare').hidden = false;
+  const mine = { reconcile, about: data.about, calls: calls.length, fills: data.fills };
+  const name = (side) => side.about.title || side.reconcile.session_id.slice(0, 8);
+  const right = (text) => ({ name: text, right: true });
+  const line = (what, of, write) => {
+    const [a, b] = [of(mine), of(other)];
+    const apart = typeof a === 'number' && typeof b === 'number' ? b - a : null;
+    return {
+      cells: [
+        what,
+        write(a),
+        write(b),
+        apart == null
+          ? '–'
+          : apart === 0
+            ? '='
+            : `${apart > 0 ? '+' : '−'}${write(Math.abs(apart))}`,
+      ],
+    };
+  };
+  const numbers = [
+    line('calls', (side) => side.calls, count),
+    line('lasted', (side) => side.reconcile.summary.seconds, duration),
+    line('turns', (side) => side.reconcile.summary.turns, count),
+    line('largest context', (side) => side.reconcile.summary.context_peak, count),
+    ...CLASSES.map(({ name: what, field }) =>
+      line(what, (side) => side.reconcile.totals.wire[field], count),
+    ),
+    line(
+      'cache share',
+      (side) => side.reconcile.summary.cache_share,
+      (share) => percent(share, 1),
+    ),
+    line('cost', (side) => side.reconcile.cost.wire_usd, dollars),
+    line('unexplained', (side) => side.reconcile.unexplained, count),
+  ];
+  const headings = [
+    { name: '' },
+    right('this session'),
+    right(`the other, ${other.reconcile.session_id.slice(0, 8)}`),
+    right('difference'),
+  ];
+  byId('compare-tables').append(
+    make('p', {}, make('strong', {}, name(other)), `: ${other.about.verdict.sentence}`),
+    table(headings, numbers, 'In numbers'),
+    ...['first', 'largest'].flatMap((role) => comparedFills(mine, other, role, headings, line)),
+  );
+}
+
+function comparedFills(mine, other, role, headings, line) {
+  const of = (side) => side.fills.find((fill) => fill.lane === 'main' && fill.roles.includes(role));
+  const [a, b] = [of(mine), of(other)];
+  if (!a || !b) return [];
+  const body = data.parts
+    .map((part, index) => line(part, (side) => of(side).sizes[index], bytes))
+    .filter((row) => row.cells[1] !== '0 B' || row.cells[2] !== '0 B');
+  body.push({ class: 'sum', ...line('request', (side) => sum(of(side).sizes), bytes) });
+  const only = (one, two) => one.tools.filter((tool) => !two.tools.includes(tool));
+  const tools = [
+    ['Tools only here', only(a, b)],
+    ['Tools only in the other', only(b, a)],
+  ].filter(([, names]) => names.length);
+  return [
+    table(headings, body, `The main thread's ${role} request, by size`),
+    ...tools.map(([what, names]) =>
+      make('p', { class: 'quiet' }, make('strong', {}, `${what}: `), names.join(', ')),
+    ),
+  ];
+}
