@@ -4,6 +4,7 @@ What stands in an exchange follows from its flow id alone, so that a test knows 
 """
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -35,11 +36,25 @@ class Known(ProcessResolver):
         return ClientProcess(pid, 1_700_000_000.0) if pid else None
 
 
-def filing(captures: Path, resolver: ProcessResolver | None = None) -> Filing:
-    lookup = SessionLookup(
-        SessionsMap(captures / "no-sessions.json"), captures.with_name("no-claude")
-    )
-    return Filing(CaptureStore(captures), Redactor(b"k" * 32), resolver or Known(), lookup)
+class Desk(Filing):
+    """The filing desk; starts when told, and counts the exchanges whose end it has seen."""
+
+    def __init__(self, captures: Path) -> None:
+        self.started = threading.Event()
+        sessions = SessionsMap(captures.with_name("no-sessions.json"))
+        lookup = SessionLookup(sessions, captures.with_name("no-claude"))
+        super().__init__(CaptureStore(captures), Redactor(b"k" * 32), Known(), lookup)
+        self.ended = 0
+
+    def begin(self, seen: RequestSeen) -> None:
+        self.started.wait()
+        super().begin(seen)
+
+    def end(self, flow_id: str, at: float, ended_by: str, error: str | None) -> None:
+        try:
+            super().end(flow_id, at, ended_by, error)
+        finally:
+            self.ended += 1
 
 
 def request(flow_id: str, session: str | None, *, process: int = 0, size: int = 200) -> RequestSeen:
@@ -115,7 +130,9 @@ def run(captures: str) -> None:
     store = CaptureStore(Path(captures))
     store.prepare()
     recover(store)
-    writer = Writer(filing(Path(captures)))
+    desk = Desk(Path(captures))
+    desk.started.set()
+    writer = Writer(desk)
     under_way = [_endless(n) for n in range(AT_ONCE)]
     while True:
         for stream in under_way:

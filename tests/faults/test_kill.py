@@ -1,5 +1,7 @@
 """SIGKILL at any moment: what was finished stays as it was, and the rest is told as cut off."""
 
+import contextlib
+import http.client
 import multiprocessing
 import random
 import re
@@ -14,7 +16,7 @@ from addon.store import CaptureStore
 from lab import scenarios
 from tests.faults import busy
 from tests.faults.folder import Filed, check, look
-from tests.rig import messages_body, new_session, rig, until
+from tests.rig import Rig, messages_body, new_session, rig, until
 
 KILLS = 50
 _HEAD = re.compile(rb'\A\{\n"format".*?"direction"', re.DOTALL)
@@ -48,26 +50,11 @@ def test_three_kills_of_a_real_proxy_lose_nothing_that_was_finished(tmp_path: Pa
     told: dict[str, bytes] = {}
     for kill in range(3):
         with rig(tmp_path, scenario, tmp_path / "mitmproxy") as wire:
-            stop = threading.Event()
-
-            def ask(session: str, number: int) -> None:
-                while not stop.is_set():
-                    try:
-                        wire.post(messages_body(f"call {number}", session))
-                    except OSError:
-                        return  # the proxy is gone
-
-            threads = [
-                threading.Thread(target=ask, args=(session, number))
-                for number, session in enumerate(sessions * 2)
-            ]
+            threads = [threading.Thread(target=_ask_on, args=(wire, s)) for s in sessions * 2]
             for thread in threads:
                 thread.start()
-            enough = 4 * (kill + 1)
-            path = wire.captures / sessions[0] / "exchanges.jsonl"
-            until(lambda: path.exists() and len(path.read_bytes().splitlines()) > enough, 30)
+            until(lambda: _told(wire, sessions[0]) > 4 * (kill + 1), 30)  # noqa: B023
             wire.proxy.kill()
-            stop.set()
             for thread in threads:
                 thread.join()
         left = look(wire.captures)
@@ -80,6 +67,18 @@ def test_three_kills_of_a_real_proxy_lose_nothing_that_was_finished(tmp_path: Pa
     _nothing_finished_has_changed(left, held)
     lines = [line for session in sessions for line in held[session].lines.items()]
     assert told.items() <= dict(lines).items()
+
+
+def _ask_on(wire: Rig, session: str) -> None:
+    """One call after the other, until the proxy is gone."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        while True:
+            wire.post(messages_body("go on", session))
+
+
+def _told(wire: Rig, session: str) -> int:
+    path = wire.captures / session / "exchanges.jsonl"
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
 
 
 def _nothing_finished_has_changed(left: dict[str, Filed], held: dict[str, Filed]) -> None:

@@ -1,0 +1,155 @@
+"""An upstream that misbehaves and a client that leaves: both see what they would have without us.
+
+The stand-in is asked the same twice, directly and through the proxy.
+"""
+
+import dataclasses
+import http.client
+import socket
+import struct
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.scenario import Answer, Scenario, Text
+from tests.rig import Rig, messages_body, new_session, rig
+
+WHOLE = Answer((Text("One two three."),))
+EVENTS = 9  # message_start, block start, ping, three words, block stop, delta, stop
+
+
+@pytest.fixture(scope="module")
+def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    folder = tmp_path_factory.mktemp("upstream")
+    with rig(folder, always(WHOLE), folder / "mitmproxy") as running:
+        yield running
+
+
+def always(answer: Answer) -> Scenario:
+    return Scenario(name="fault", prompt="lab:fault", fallback=answer)
+
+
+def directly(wire: Rig, body: bytes) -> tuple[int, bytes, bool]:
+    host = urllib.parse.urlsplit(wire.api.url)
+    return read(http.client.HTTPConnection(host.hostname or "", host.port, timeout=30), body)
+
+
+def read(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, bytes, bool]:
+    """Status, body, and whether it came to its end."""
+    connection.request("POST", "/v1/messages?beta=true", body)
+    answer = connection.getresponse()
+    got = b""
+    try:
+        while piece := answer.read1():
+            got += piece
+        is_whole = answer.length in (None, 0)
+    except (http.client.IncompleteRead, ConnectionError):
+        is_whole = False
+    connection.close()
+    return answer.status, got, is_whole
+
+
+def without_ids(wire: Rig, got: bytes) -> bytes:
+    """Each call has ids and numbers of its own; the kinds of its events are the same."""
+    return b"\n".join(line for line in got.splitlines() if line.startswith(b"event"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "ended_by", "complete"),
+    [
+        ({"stall_after": 4, "stall": 0.3}, "message_stop", True),
+        ({"first_delay": 0.3}, "message_stop", True),
+        ({"cut_after": 0}, "server_disconnect", False),
+        ({"cut_after": 1}, "server_disconnect", False),
+        ({"cut_after": EVENTS - 1}, "server_disconnect", False),
+        ({"cut_after": EVENTS}, "message_stop", True),
+        ({"cut_after": 5, "encoding": "gzip"}, "server_disconnect", False),
+        ({"error_after": 4}, "error_event", False),
+        ({"shred": 1}, "message_stop", True),
+        ({"inserted": (b"event: new_kind\ndata: not json\n\n",)}, "message_stop", True),
+    ],
+    ids=str,
+)
+def test_a_stream_that_goes_wrong_is_passed_on_as_it_is_and_told_as_it_was(
+    wire: Rig, fault: dict[str, object], ended_by: str, complete: bool
+) -> None:
+    session = new_session()
+    wire.api.scenario = always(dataclasses.replace(WHOLE, **fault))  # type: ignore[arg-type]
+    plain = directly(wire, messages_body("directly", session))
+    through = read(wire.connect(), messages_body("through the proxy", session))
+    if "encoding" not in fault:
+        assert without_ids(wire, through[1]) == without_ids(wire, plain[1])
+        assert through[1] == b"".join(wire.api.ledger.messages()[-1].event_bytes)
+    assert (through[0], through[2]) == (plain[0], plain[2])
+    (line,) = wire.exchanges(session, 1)
+    served = wire.api.ledger.messages()[-1]
+    assert (line["ended_by"], line["complete"]) == (ended_by, complete)
+    assert line["usage_at_start"] == served.start_usage
+    assert line["message_id"] == (served.message_id if served.events else None)
+    assert (line["usage"] == served.usage) is complete
+
+
+def test_a_reset_loses_at_most_what_had_not_arrived(wire: Rig) -> None:
+    session = new_session()
+    wire.api.scenario = always(
+        dataclasses.replace(WHOLE, cut_after=6, reset=True, event_delay=0.02)
+    )
+    status, got, is_whole = read(wire.connect(), messages_body("reset", session))
+    assert (status, is_whole) == (200, False)
+    assert b"".join(wire.api.ledger.messages()[-1].event_bytes).startswith(got)
+    (line,) = wire.exchanges(session, 1)
+    assert (line["ended_by"], line["complete"]) == ("server_disconnect", False)
+    events = wire.response(session, 1)["body"]["events"]
+    assert line["usage_at_start"] == (wire.api.ledger.messages()[-1].start_usage if events else None)
+
+
+@pytest.mark.parametrize(("claim", "complete"), [(40, False), (-5, False)])
+def test_a_wrong_content_length_is_passed_on_and_never_called_complete_json(
+    wire: Rig, claim: int, complete: bool
+) -> None:
+    session = new_session()
+    wire.api.scenario = always(dataclasses.replace(WHOLE, claim=claim))
+    plain = directly(wire, messages_body("directly", session, stream=False))
+    through = read(wire.connect(), messages_body("through", session, stream=False))
+    assert (through[0], through[2]) == (plain[0], plain[2])
+    assert len(through[1]) == len(plain[1]) or abs(len(through[1]) - len(plain[1])) < 9
+    (line,) = wire.exchanges(session, 1)
+    response = wire.response(session, 1)
+    assert response["body"]["size"] == len(through[1])
+    if claim < 0:  # cut in the middle of its JSON: no message, so nothing that could be counted
+        assert line["usage"] is None
+        assert response["body"]["type"] == "text"
+    else:
+        assert (line["complete"], line["ended_by"]) == (complete, "server_disconnect")
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize("after", range(EVENTS))
+def test_a_client_that_leaves_at_any_event_leaves_a_true_account(
+    wire: Rig, after: int, how: str
+) -> None:
+    """The stand-in stops behind that event, so that the client has it and no other."""
+    session = new_session()
+    wire.api.scenario = always(dataclasses.replace(WHOLE, stall_after=after + 1, stall=20))
+    connection = wire.connect()
+    connection.request("POST", "/v1/messages?beta=true", messages_body("leaves", session))
+    answer = connection.getresponse()
+    got = b""
+    while got.count(b"\n\n") <= after:
+        got += answer.read1()
+    if how == "reset":
+        linger = struct.pack("ii", 1, 0)
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    answer.close()
+    connection.close()
+    (line,) = wire.exchanges(session, 1)
+    assert got.count(b"\n\n") == after + 1
+    assert len(wire.response(session, 1)["body"]["events"]) == after + 1
+    is_whole = after == EVENTS - 1
+    assert line["complete"] is is_whole
+    assert line["ended_by"] == ("message_stop" if is_whole else "client_disconnect")
+    assert line["usage_at_start"]["output_tokens"] == 2
+    assert line["message_id"]
+    assert (line["stop_reason"] is not None) is (after >= EVENTS - 2)
