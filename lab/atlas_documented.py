@@ -1,4 +1,4 @@
-"""What is publicly documented of the API's answers, as made-up examples.
+"""What is publicly documented of the API, as made-up examples: its answers, and content blocks.
 
 The lab's answers are the stand-in's, so the shipped baselines take the API's side from here, and
 count it as known though never seen. Kept by hand; add what the API documents.
@@ -73,6 +73,13 @@ _CACHE = {
     "cache_read_input_tokens": 1,
     "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 1},
 }
+_HIT = {
+    "type": "web_search_result",
+    "title": "",
+    "url": "",
+    "encrypted_content": "",
+    "page_age": "",
+}
 _BLOCKS: tuple[dict[str, Any], ...] = (
     {"type": "text", "text": "", "citations": [{"type": "char_location"}]},
     {"type": "text", "text": "", "citations": None},
@@ -85,6 +92,9 @@ _BLOCKS: tuple[dict[str, Any], ...] = (
     {"type": "container_upload", "file_id": ""},
     {"type": "compaction", "content": ""},
     {"type": "compaction", "content": None},
+    {"type": "mcp_tool_result", "content": [{"type": "text", "text": ""}]},
+    {"type": "web_search_tool_result", "content": [_HIT, {**_HIT, "page_age": None}]},
+    {"type": "web_fetch_tool_result", "content": {"type": "web_fetch_result", "url": ""}},
     *({"type": f"{tool}_tool_result", "tool_use_id": "", "content": []} for tool in SERVER_TOOLS),
     *(
         {
@@ -93,6 +103,19 @@ _BLOCKS: tuple[dict[str, Any], ...] = (
         }
         for tool in SERVER_TOOLS
     ),
+)
+_CACHE_CONTROL = {"type": "ephemeral", "ttl": "1h", "scope": ""}
+_REQUEST_BLOCKS: tuple[dict[str, Any], ...] = (
+    {"type": "text", "text": "", "citations": []},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}},
+    {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": ""}},
+    {"type": "document", "title": "", "context": "", "citations": {"enabled": True}},
+    {"type": "tool_use", "id": "", "name": "", "input": {}},
+    {"type": "tool_result", "tool_use_id": "", "is_error": True, "content": ""},
+    {"type": "tool_result", "content": [{"type": "text"}, {"type": "image"}]},
+    {"type": "tool_reference", "tool_name": ""},
+    {"type": "server_tool_use", "id": "", "name": "", "input": {}},
+    {"type": "web_search_tool_result", "tool_use_id": "", "content": [_HIT]},
 )
 _DELTAS: tuple[dict[str, Any], ...] = (
     {"type": "text_delta", "text": ""},
@@ -110,7 +133,8 @@ def documented() -> dict[str, Field]:
     shapes = Shapes()
     see_events(shapes, _events())
     for reason in STOP_REASONS:
-        shapes.see("wire/answer/messages", _message(reason, _usage()[0]))
+        message = {**_message(reason, _usage()[0]), "content": list(_BLOCKS)}
+        shapes.see("wire/answer/messages", message)
     shapes.see("wire/answer/count_tokens", {"input_tokens": 1})
     for name in ERRORS:
         error = {"type": name, "message": "", "details": None}
@@ -119,6 +143,9 @@ def documented() -> dict[str, Field]:
         see_record(shapes, {"type": "assistant", "message": _message("end_turn", usage)})
     for block in _BLOCKS:
         see_record(shapes, {"type": "assistant", "message": {"content": [block]}})
+    for block in _REQUEST_BLOCKS:
+        content = [{**block, "cache_control": _CACHE_CONTROL}]
+        shapes.see("wire/request/messages", {"messages": [{"role": "user", "content": content}]})
     shapes.see("wire/header/response/messages", dict.fromkeys(RESPONSE_HEADERS, ""))
     for kind in REQUEST_HEADERS_OF:
         shapes.see(f"wire/header/request/{kind}", dict.fromkeys(REQUEST_HEADERS, ""))

@@ -12,7 +12,7 @@ from ccwire.options import UserError, json_option
 from ccwire.tables import Column, console, count, print_table, progress_bar
 from correlate.schema.baseline import baseline_version, shipped
 from correlate.schema.change import INFORMATIONAL, Change
-from correlate.schema.check import drift
+from correlate.schema.check import drift, newest
 from correlate.schema.diff import diff
 from correlate.schema.json_schema import json_schemas
 from correlate.schema.markdown import changes_as_markdown
@@ -232,7 +232,8 @@ def _summary(observation: Observation, snapshot: dict[str, Field]) -> dict[str, 
 
 
 def _baselines_of(observation: Observation) -> str:
-    used = {baseline_version(version) for version in observation.by_version}
+    seen = observation.by_version
+    used = {baseline_version(version or newest(seen)) for version in seen}
     names = sorted((version for version in used if version), key=version_key)
     return f"the baseline of {', '.join(names)}" if names else "no baseline"
 

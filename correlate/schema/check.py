@@ -4,11 +4,12 @@ A capture rarely shows everything a baseline knows, so what is merely missing is
 it had always been there and the object it belongs to was seen often enough without it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from correlate.schema.change import INFORMATIONAL, SURE, Change
 from correlate.schema.diff import diff
 from correlate.schema.snapshot import Field, Snapshot
+from correlate.schema.versions import version_key
 
 _GONE = ("removed", "became-optional")
 # Which headers go along depends on how a user is connected and pays; which files, on what is used.
@@ -25,9 +26,14 @@ def drift(
     found = [
         change
         for version, snapshot in by_version.items()
-        for change in drift_from(baseline_of(version), snapshot)
+        for change in drift_from(baseline_of(version or newest(by_version)), snapshot)
     ]
     return sorted(found, key=lambda change: change.rank)
+
+
+def newest(versions: Iterable[str | None]) -> str | None:
+    """The newest of them: it stands in for what does not tell its version."""
+    return max((version for version in versions if version), key=version_key, default=None)
 
 
 def drift_from(baseline: Snapshot, observed: Snapshot) -> list[Change]:

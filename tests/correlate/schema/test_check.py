@@ -130,6 +130,13 @@ def test_each_version_is_held_against_its_own_baseline() -> None:
     assert [(c.kind, c.path) for c in changes] == [("added", "b")]
 
 
+def test_what_tells_no_version_is_held_against_the_newest_at_hand() -> None:
+    asked: list[str | None] = []
+    observed: dict[str | None, dict[str, Field]] = {None: {}, "2.1.9": {}, "2.1.10": {}}
+    drift(observed, lambda version: asked.append(version) or {})
+    assert asked == ["2.1.10", "2.1.9", "2.1.10"]
+
+
 def test_what_is_documented_is_known_and_still_checked() -> None:
     documented = seen("wire/sse/ping", {"type": "ping"})
     known = with_known(seen("transcript/user", {"a": 1}), documented)
