@@ -65,9 +65,15 @@ def print_table(
 
 
 @contextmanager
-def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar in bytes on a terminal's stderr, nothing in a pipe; call what it gives to advance."""
-    if not sys.stderr.isatty():
+def progress_bar(
+    label: str, total: int, above: Console | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A bar in bytes on a terminal, nothing in a pipe; call what it gives to advance.
+
+    What is printed to `above` meanwhile stays above the bar.
+    """
+    on_screen = above is not None and above.is_terminal
+    if not (on_screen or sys.stderr.isatty()):
         yield lambda _: None
         return
     bar = Progress(
@@ -76,7 +82,7 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=above if on_screen else Console(stderr=True),
         transient=True,
     )
     with bar:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from addon.format import UNKNOWN, parse_json
 from ccwire.json_output import json_bytes, print_json
@@ -66,9 +67,13 @@ def command(
             raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
     else:
         sessions = [captured_session(session or "", captures, claude_dir)]
-    accounts = _accounts(sessions, captures, claude_dir, result)
+    to = console()
+    accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
     narrow = (narrowed(found, since_compact=since_compact, agent=agent) for found in accounts)
-    unexplained = (_print_all if every else _print_one)(narrow, as_json, verbose)
+    if every:
+        unexplained = _print_all(narrow, None if as_json else to)
+    else:
+        unexplained = _print_one(narrow, None if as_json else to, verbose)
     ctx.exit(1 if unexplained else 0)
 
 
@@ -83,13 +88,16 @@ def _all_sessions(captures: Path, claude_dir: Path) -> list[CapturedSession]:
 
 
 def _accounts(
-    sessions: list[CapturedSession], captures: Path, claude_dir: Path, result: Account | None
+    sessions: list[CapturedSession],
+    captures: Path,
+    claude_dir: Path,
+    result: Account | None,
+    to: Console | None,
 ) -> Iterator[Reconciliation]:
     places = Places(claude_dir)
     accountant = Accountant(captures, places)
-    with progress_bar(
-        "transcripts", sum(_size(session, places) for session in sessions)
-    ) as advance:
+    size = sum(_size(session, places) for session in sessions)
+    with progress_bar("transcripts", size, to) as advance:
         for session in sessions:
             found = accountant.account(
                 session.capture, session.session_id, result=result, progress=advance
@@ -107,33 +115,33 @@ def _size(session: CapturedSession, places: Places) -> int:
     return places.session(session.session_id, known).size
 
 
-def _print_one(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool) -> int:
+def _print_one(accounts: Iterator[Reconciliation], to: Console | None, verbose: bool) -> int:
+    """To a console, or as JSON where there is none."""
     (session,) = accounts
     totals = totals_of(session)
-    if as_json:
+    if to is None:
         print_json(session_json(session, totals))
     else:
-        print_session(console(), session, totals, verbose)
+        print_session(to, session, totals, verbose)
     return session.unexplained
 
 
-def _print_all(accounts: Iterator[Reconciliation], as_json: bool, verbose: bool) -> int:
+def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
     """A session at a time, so that memory stays bounded however many there are."""
     grand = GrandTotal()
-    to = console()
-    if as_json:
+    if to is None:
         click.echo('{"sessions":[')
     else:
         print_header(to)
     for session in accounts:
         totals = totals_of(session)
-        if as_json:
+        if to is None:
             click.echo("," if grand.sessions else "", nl=False)
             print_json(session_json(session, totals), indent=False)
         else:
             print_all_row(to, session, totals)
         grand = grand.with_session(session, totals)
-    if as_json:
+    if to is None:
         click.echo(b"]," + json_bytes(grand_json(grand)).removeprefix(b"{"))
     else:
         print_grand_total(to, grand)
