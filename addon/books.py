@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from addon import manifest as manifests
-from addon.format import EXCHANGES, MANIFEST, Exchange, Manifest, parse_json
+from addon.format import EXCHANGES, MANIFEST, Exchange, Manifest
 from addon.sessions import SessionEntry
 from addon.store import (
     CaptureStore,
@@ -24,6 +24,7 @@ from addon.store import (
 )
 from addon.traffic import block
 from addon.wire_json import dump
+from correlate.captures import parse_manifest
 
 _MOST_GAPS = 1000
 
@@ -137,7 +138,7 @@ class Books:
 def current_manifest(folder: Path) -> Manifest:
     """The manifest as it stands; one made from the lines where it is not there or no use."""
     try:
-        return manifests.manifest_from(parse_json(read_file(folder / MANIFEST)))
+        return parse_manifest(read_file(folder / MANIFEST))
     except ValueError as error:
         gap = {"kind": "manifest_lost", "detail": f"it was made anew from the lines: {error}"}
         return manifests.with_gap(_from_lines(folder), gap)

@@ -262,8 +262,12 @@ def _who_left(flow: http.HTTPFlow) -> str:
 def _upstream(url: str) -> urllib.parse.SplitResult | None:
     if not url:
         return None
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        is_base = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port past all ports, half a bracket
+        is_base = False
+    if not is_base:
         raise exceptions.OptionsError(
             f"capture_upstream: {url!r} is not a base URL such as http://127.0.0.1:8000."
         )

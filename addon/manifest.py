@@ -8,26 +8,6 @@ from addon.format import Exchange, Manifest
 
 _MOST_GAPS = 200  # counts go on; the list is for people
 
-_LISTS = ("claude_versions", "transcript_paths", "pids", "models", "gaps")
-_COUNTS = ("counts", "evidence", "drift")
-
-
-def manifest_from(value: object) -> Manifest:
-    """The manifest in a file's JSON; raises ValueError where one cannot go on from it."""
-    if not isinstance(value, dict) or not isinstance(value.get("session_id"), str):
-        raise ValueError("not a manifest")
-    manifest = Manifest.from_json(value)
-    counts = [number for name in _COUNTS for number in _values(manifest, name)]
-    times = [at for at in (manifest.first_seen, manifest.last_seen) if at is not None]
-    if (
-        not all(isinstance(getattr(manifest, name), list) for name in _LISTS)
-        or not isinstance(manifest.agents, dict)
-        or not all(isinstance(number, int) for number in [*counts, manifest.conflicts])
-        or not all(isinstance(at, int | float) for at in times)
-    ):
-        raise ValueError("a manifest with something else in it")
-    return manifest
-
 
 def with_exchange(manifest: Manifest, exchange: Exchange) -> Manifest:
     """One more finished exchange."""
@@ -105,11 +85,6 @@ def recounted(manifest: Manifest, exchanges: Iterable[Exchange]) -> Manifest:
     for exchange in exchanges:
         base = with_exchange(base, exchange)
     return replace(base, counts={**base.counts, "capture_errors": errors})
-
-
-def _values(manifest: Manifest, name: str) -> Iterable[object]:
-    counts = getattr(manifest, name)
-    return counts.values() if isinstance(counts, dict) else [None]
 
 
 def _with[T](items: list[T], item: T | None) -> list[T]:

@@ -21,9 +21,9 @@ from addon.format import (
     Exchange,
     file_name,
     is_session_id,
-    parse_json,
 )
 from addon.identity import is_usable
+from correlate.captures import parse_exchange
 
 try:
     import fcntl
@@ -237,17 +237,10 @@ def read_lines(path: Path) -> list[Exchange]:
 
 
 def _exchange(line: bytes) -> Exchange | None:
-    """None for a line that is cut short, or that one cannot count with."""
     try:
-        exchange = Exchange.from_json(parse_json(line))
-    except (ValueError, TypeError, AttributeError):
+        return parse_exchange(line)
+    except ValueError:
         return None
-    numbers = (exchange.sequence, exchange.started, exchange.ended or 0, exchange.status or 0)
-    names = (exchange.flow_id, exchange.agent_id or "", exchange.identified_by)
-    is_whole = all(isinstance(n, int | float) for n in numbers) and all(
-        isinstance(name, str) for name in names
-    )
-    return exchange if is_whole else None
 
 
 def _made(folder: Path) -> bool:

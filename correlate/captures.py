@@ -3,6 +3,7 @@
 Tolerant of what a kill can leave: a line cut short, a manifest not yet written.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,31 @@ from addon.format import (
     parse_json,
 )
 from correlate.pack_reader import packed_name, read_packed
+
+_NUMBER = (int, float)
+_EXCHANGE_TYPES: Mapping[str, Any] = {
+    "sequence": int,
+    "started": _NUMBER,
+    "ended": (*_NUMBER, type(None)),
+    "status": (int, type(None)),
+    "flow_id": str,
+    "method": str,
+    "host": str,
+    "path": str,
+    "kind": str,
+    "identified_by": str,
+    "agent_id": (str, type(None)),
+    "usage": (dict, type(None)),
+    "usage_at_start": (dict, type(None)),
+}
+_MANIFEST_TYPES: Mapping[str, Any] = {
+    "session_id": str,
+    "first_seen": (*_NUMBER, type(None)),
+    "last_seen": (*_NUMBER, type(None)),
+    "conflicts": int,
+    **dict.fromkeys(("claude_versions", "transcript_paths", "pids", "models", "gaps"), list),
+    **dict.fromkeys(("agents", "counts", "evidence", "drift"), dict),
+}
 
 
 def session_folders(captures: Path) -> list[Path]:
@@ -37,9 +63,22 @@ def session_folders(captures: Path) -> list[Path]:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest; one that says nothing but the session's name where there is none."""
     try:
-        return Manifest.from_json(parse_json((folder / MANIFEST).read_bytes()))
-    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        return parse_manifest((folder / MANIFEST).read_bytes())
+    except (FileNotFoundError, ValueError):
         return Manifest(session_id=folder.name)
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Raises ValueError where it is not one that can be gone on from."""
+    try:
+        manifest = Manifest.from_json(parse_json(data))
+    except (TypeError, AttributeError) as error:
+        raise ValueError("not a manifest") from error
+    _check(manifest, _MANIFEST_TYPES)
+    numbers = [*manifest.counts.values(), *manifest.evidence.values(), *manifest.drift.values()]
+    if not all(isinstance(number, int) for number in numbers):
+        raise ValueError("a manifest that counts with something else")
+    return manifest
 
 
 def read_exchanges(folder: Path) -> list[Exchange]:
@@ -59,10 +98,20 @@ def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
         if not line.strip():
             continue
         try:
-            exchanges.append(Exchange.from_json(parse_json(line)))
-        except (ValueError, TypeError, AttributeError):
+            exchanges.append(parse_exchange(line))
+        except ValueError:
             bad.append(number)
     return exchanges, bad
+
+
+def parse_exchange(line: bytes) -> Exchange:
+    """A line of `exchanges.jsonl`; raises ValueError where it is cut short or something else."""
+    try:
+        exchange = Exchange.from_json(parse_json(line))
+    except (TypeError, AttributeError) as error:
+        raise ValueError("not an exchange") from error
+    _check(exchange, _EXCHANGE_TYPES)
+    return exchange
 
 
 def request_file(folder: Path, sequence: int) -> Path | None:
@@ -81,6 +130,12 @@ def read_request(folder: Path, sequence: int) -> dict[str, Any]:
 
 def read_response(folder: Path, sequence: int) -> dict[str, Any]:
     return _read(folder, sequence, "resp")
+
+
+def _check(record: object, types: Mapping[str, Any]) -> None:
+    for name, kind in types.items():
+        if not isinstance(getattr(record, name), kind):
+            raise ValueError(f"{name} is something else")
 
 
 def _exchange_file(folder: Path, sequence: int, direction: str) -> Path | None:

@@ -4,7 +4,6 @@ import pytest
 
 from addon.format import Exchange, Manifest
 from addon.manifest import (
-    manifest_from,
     recounted,
     with_conflicts,
     with_drift,
@@ -118,30 +117,3 @@ def test_a_recount_keeps_what_the_lines_do_not_tell() -> None:
 def test_a_recount_of_nothing_is_nothing() -> None:
     manifest = recounted(with_exchange(EMPTY, exchange()), [])
     assert (manifest.counts, manifest.first_seen) == ({"capture_errors": 0}, None)
-
-
-def test_a_manifest_comes_back_from_its_json() -> None:
-    manifest = with_gap(with_exchange(EMPTY, exchange(model="m")), {"kind": "recovered"})
-    assert manifest_from(manifest.to_json()) == manifest
-    assert manifest_from({**manifest.to_json(), "of_tomorrow": 1}) == manifest
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        [],
-        {},
-        {"session_id": 5},
-        {"session_id": "s", "counts": 5},
-        {"session_id": "s", "counts": {"exchanges": "3"}},
-        {"session_id": "s", "gaps": {}},
-        {"session_id": "s", "models": None},
-        {"session_id": "s", "agents": []},
-        {"session_id": "s", "conflicts": None},
-        {"session_id": "s", "first_seen": "yesterday"},
-    ],
-)
-def test_what_one_cannot_go_on_from_is_no_manifest(value: object) -> None:
-    with pytest.raises(ValueError, match="manifest"):
-        manifest_from(value)
