@@ -1,8 +1,7 @@
 """What changed between real releases is found from what they sent and wrote, and nothing else."""
 
 import functools
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,33 +27,37 @@ pytestmark = pytest.mark.real
 VERSIONS = ("2.1.39", "2.1.168", "2.1.325")
 
 
-@functools.cache
-def evidence(version: str) -> Path:
-    """What a release leaves behind when it goes through the atlas's prompts; run once a session."""
-    client_or_skip(version)  # fetched first, so that it stays in the cache for other tests
-    folder = Path(tempfile.mkdtemp(prefix="ccwire-schema-"))
-    outcome = run_release(version, folder / version, folder / "proxy")
-    assert outcome.problem is None, outcome
-    assert outcome.ran == ["everything", "compact", "too_long"]
-    return folder / version
+class Releases:
+    """What releases leave behind when they go through the atlas's prompts; each is run once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.paths = functools.cache(self._paths)
+        self.snapshot = functools.cache(self._snapshot)
+
+    def _paths(self, version: str) -> tuple[Path, ...]:
+        client_or_skip(version)  # fetched first, so that it stays in the cache for other tests
+        evidence = self._folder / version
+        outcome = run_release(version, evidence, self._folder / "proxy")
+        assert outcome.problem is None, outcome
+        assert outcome.ran == ["everything", "compact", "too_long"]
+        return evidence / "captures", evidence / "claude", evidence / "hooks.jsonl"
+
+    def _snapshot(self, version: str) -> dict[str, Field]:
+        return observe(self.paths(version), version=version).snapshot
 
 
-@functools.cache
-def snapshot(version: str) -> dict[str, Field]:
-    return observe(paths(version), version=version).snapshot
-
-
-def paths(version: str) -> list[Path]:
-    found = evidence(version)
-    return [found / "captures", found / "claude", found / "hooks.jsonl"]
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
+    return Releases(tmp_path_factory.mktemp("releases"))
 
 
 def found(old: Snapshot, new: Snapshot) -> dict[tuple[str, str, str], Change]:
     return {(c.kind, c.bucket, c.path): c for c in diff(old, new)}
 
 
-def test_from_2_1_39_to_2_1_168() -> None:
-    changes = found(snapshot("2.1.39"), snapshot("2.1.168"))
+def test_from_2_1_39_to_2_1_168(releases: Releases) -> None:
+    changes = found(releases.snapshot("2.1.39"), releases.snapshot("2.1.168"))
     header = "wire/header/request/messages"
     assert changes["added", header, "x-claude-code-session-id"].sure > 0.95
     assert changes["added", header, "x-client-request-id"].sure > 0.95
@@ -66,8 +69,8 @@ def test_from_2_1_39_to_2_1_168() -> None:
     assert Path(user_id.at.source).is_file()
 
 
-def test_from_2_1_168_to_2_1_325() -> None:
-    changes = found(snapshot("2.1.168"), snapshot("2.1.325"))
+def test_from_2_1_168_to_2_1_325(releases: Releases) -> None:
+    changes = found(releases.snapshot("2.1.168"), releases.snapshot("2.1.325"))
     header = "wire/header/request/messages"
     assert changes["added", header, "x-claude-code-request-class"].sure > 0.95
     assert changes["added", header, "x-claude-code-prompt-id"].sure > 0.95
@@ -80,41 +83,45 @@ def test_from_2_1_168_to_2_1_325() -> None:
     assert ("added", header, "x-claude-code-session-id") not in changes
 
 
-def test_the_commands_find_the_same(tmp_path: Path) -> None:
+def test_the_commands_find_the_same(releases: Releases, tmp_path: Path) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     for version, output in (("2.1.168", old), ("2.1.325", new)):
-        arguments = ["schema", "observe", *map(str, paths(version)), "-o", str(output)]
+        arguments = ["schema", "observe", *map(str, releases.paths(version)), "-o", str(output)]
         assert CliRunner().invoke(main, arguments).exit_code == 0
     result = CliRunner().invoke(main, ["schema", "diff", str(old), str(new), "--markdown"])
     assert result.exit_code == 0
     assert "| bucket-added | `transcript/cost-state` |" in result.stdout
-    checked = ["schema", "check", "--baseline", str(old), *map(str, paths("2.1.325"))]
+    checked = ["schema", "check", "--baseline", str(old), *map(str, releases.paths("2.1.325"))]
     assert CliRunner().invoke(main, checked).exit_code == 1
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_release_fits_the_baseline_shipped_for_it(version: str) -> None:
-    result = CliRunner().invoke(main, ["schema", "check", *map(str, paths(version)[:2])])
+def test_a_release_fits_the_baseline_shipped_for_it(releases: Releases, version: str) -> None:
+    result = CliRunner().invoke(main, ["schema", "check", *map(str, releases.paths(version)[:2])])
     assert result.exit_code == 0, result.stdout
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_exported_schemas_validate_all_that_was_sent_and_written(version: str) -> None:
+def test_exported_schemas_validate_all_that_was_sent_and_written(
+    releases: Releases, version: str
+) -> None:
     validators = {
         name: Draft202012Validator(schema)
-        for name, schema in json_schemas(snapshot(version)).items()
+        for name, schema in json_schemas(releases.snapshot(version)).items()
     }
     count = 0
-    for bucket, value in values(version):
+    for bucket, value in values(releases.paths(version)):
         validators[f"{bucket.replace('/', '.')}.json"].validate(value)
         count += 1
     assert count > 100
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_string_of_a_prompt_path_or_id_is_in_a_snapshot(version: str) -> None:
-    text = dumps(snapshot(version))
-    every = {text for _, value in values(version) for text in strings(value)}
+def test_no_string_of_a_prompt_path_or_id_is_in_a_snapshot(
+    releases: Releases, version: str
+) -> None:
+    text = dumps(releases.snapshot(version))
+    every = {text for _, value in values(releases.paths(version)) for text in strings(value)}
     telling = {text for text in every if len(text) >= 8 and any(c in text for c in " /\\")}
     ids = {text for text in every if sum(c.isdigit() for c in text) >= 6 and "-20" not in text}
     assert len(telling) > 100
@@ -123,9 +130,9 @@ def test_no_string_of_a_prompt_path_or_id_is_in_a_snapshot(version: str) -> None
     assert {t for t in telling | ids if t in text and not t.startswith("clear_")} - allowed == set()
 
 
-def values(version: str) -> Iterator[tuple[str, Any]]:
+def values(paths: Iterable[Path]) -> Iterator[tuple[str, Any]]:
     """Everything that was observed, with the bucket it belongs to."""
-    for path in sources(paths(version)):
+    for path in sources(paths):
         if path.suffix == ".jsonl":
             for line in path.read_bytes().splitlines():
                 record = parse_json(line)
