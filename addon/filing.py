@@ -22,6 +22,7 @@ from addon.record import (
     RequestRecord,
     RequestSeen,
     ResponseSeen,
+    elapsed,
     exchange_line,
     head,
     joined_headers,
@@ -113,7 +114,7 @@ class Filing:
         if exchange.first_byte is None:
             exchange.first_byte = at
         exchange.last_byte = at
-        exchange.unwritten += exchange.answer.feed((at - exchange.first_byte) * 1000, data)
+        exchange.unwritten += exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
 
     def lost(self, flow_id: str) -> None:
         """The queue overflowed: what follows of this answer is not known."""
@@ -134,7 +135,7 @@ class Filing:
             "request_end": exchange.request_ended,
             "first_byte": exchange.first_byte or (exchange.response and exchange.response.at),
             "last_byte": exchange.last_byte,
-            "seconds": round(at - base["started"], 6),
+            "seconds": round(elapsed(base["started"], at), 6),
         }
         line = exchange_line(
             **_ids(exchange),

@@ -180,7 +180,7 @@ def exchange_line(
         flow_id=flow_id,
         sequence=sequence,
         ended=ended,
-        first_byte_ms=round((first_byte - started) * 1000, 3) if first_byte else None,
+        first_byte_ms=round(elapsed(started, first_byte) * 1000, 3) if first_byte else None,
         status=response.status if response else None,
         request_id=headers.get("request-id"),
         message_id=_text(message.get("id")),
@@ -265,6 +265,11 @@ def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
     if "retry-after" in headers:
         limits["retry-after"] = headers["retry-after"]
     return limits
+
+
+def elapsed(start: float, end: float) -> float:
+    """Seconds; none where the clock was set back meanwhile."""
+    return max(0.0, end - start)
 
 
 def iso(at: float) -> str:

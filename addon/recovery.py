@@ -9,7 +9,14 @@ from addon.answer import recovered_answer
 from addon.books import enter_once, recount
 from addon.format import UNKNOWN, Exchange, parse_file_name, parse_json
 from addon.identity import Identity
-from addon.record import ResponseSeen, exchange_line, head, response_fields, whole_file
+from addon.record import (
+    ResponseSeen,
+    elapsed,
+    exchange_line,
+    head,
+    response_fields,
+    whole_file,
+)
 from addon.refile import MOVED, finish_move
 from addon.store import CaptureStore, read_file, write_whole
 
@@ -87,7 +94,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
         "request_end": request["request_ended"],
         "first_byte": first_byte,
         "last_byte": ended,
-        "seconds": round(ended - request["base"]["started"], 6),
+        "seconds": round(elapsed(request["base"]["started"], ended), 6),
     }
     fields = response_fields(request["fields"], response, answer, timing)
     write_whole(target, whole_file(head(ids, identity, "response", ended), fields))

@@ -22,7 +22,7 @@ def summary(session_id: str | None, exchange: Exchange) -> str:
             share = _count(exchange.usage, "cache_read_input_tokens") / tokens
             parts.append(f"cache {share:.0%}")
     if exchange.ended is not None:
-        parts.append(f"{exchange.ended - exchange.started:.1f}s")
+        parts.append(f"{max(0.0, exchange.ended - exchange.started):.1f}s")
     if not exchange.complete:
         parts.append(f"incomplete ({exchange.ended_by})")
     return _one_line("  ".join(parts))
