@@ -68,9 +68,7 @@ def disk(folder: Path) -> Iterator[Disk]:
 
 def _mount(*arguments: str) -> bool:
     try:
-        return (
-            subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
-        )
+        ran = subprocess.run(["mount", *arguments], capture_output=True, check=False)
     except OSError:
         return False
     return ran.returncode == 0
