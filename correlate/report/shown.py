@@ -10,8 +10,18 @@ from dataclasses import dataclass
 # Controls (tab and line feed aside), and what would turn the reading direction of all that follows.
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LONE_RETURN = re.compile("\r(?!\n)")
-_ESCAPED = re.compile('[<>&"\\\\\n\t]')
-_ESCAPE_SIZES = {"<": 5, ">": 5, "&": 5, '"': 1, "\\": 1, "\n": 1, "\t": 1}
+_ESCAPED = re.compile('[<>&"\\\\\n\t\u2028\u2029]')
+_ESCAPE_SIZES = {
+    "<": 5,
+    ">": 5,
+    "&": 5,
+    '"': 1,
+    "\\": 1,
+    "\n": 1,
+    "\t": 1,
+    "\u2028": 3,
+    "\u2029": 3,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
 """A made-up session with everything a report shows: request and response files too."""
 
 import copy
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from addon.format import Exchange, file_name
 from correlate.account import Accountant, Patience
@@ -65,7 +64,7 @@ class ReportSession(MadeSession):
         for exchange in self.exchanges:
             for direction, file in zip(("req", "resp"), self.files[exchange.sequence], strict=True):
                 name = file_name(exchange.sequence, direction, exchange.path)
-                (folder / name).write_bytes(orjson.dumps(file))
+                (folder / name).write_text(json.dumps(file))
         return folder
 
     def account(self, root: Path) -> Reconciliation:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from correlate.report.page import inert_json
 from correlate.report.shown import Shown, cut, fitted, size_on_page, visible
+from tests.properties import property_test
 
 # A lone surrogate is what JavaScript may write and UTF-8 may not.
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()), max_size=200)
@@ -56,17 +57,20 @@ def test_markup_takes_the_room_that_it_takes_escaped() -> None:
     assert cut("<<<<", 12) == Shown("<<", 2)
 
 
+@property_test
 @given(TEXTS)
 def test_the_size_is_that_on_the_page(text: str) -> None:
     seen = visible(text)
     assert size_on_page(seen) >= len(inert_json(seen).encode()) - 2
 
 
+@property_test
 @given(TEXTS)
 def test_what_is_shown_has_nothing_unseen(text: str) -> None:
     assert all(c in "\t\n" or ord(c) > 31 for c in visible(text))
 
 
+@property_test
 @given(st.lists(TEXTS, max_size=6), st.integers(0, 600))
 def test_it_never_takes_more_than_its_budget(texts: list[str], budget: int) -> None:
     shown = fitted(texts, budget)

@@ -1,8 +1,12 @@
 """What a report reads; what cannot be read is named on the page and is no error."""
 
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from correlate.account import Accountant
 from correlate.pack import PACK_SUFFIX, exchange_files, write_pack
@@ -11,6 +15,7 @@ from correlate.report.model import page_model
 from correlate.report.page import render
 from correlate.report.source import Source, content_size, read_source
 from tests.correlate.report.made import NO_WAITING, SESSION, ReportSession, small_session
+from tests.properties import property_test
 
 
 def again(root: Path) -> Source:
@@ -62,6 +67,14 @@ def test_a_missing_response_is_said(tmp_path: Path) -> None:
     assert content["problems"] == ["Call 2 has no response file."]
     assert content["response_file"] is None
     assert [piece["title"] for piece in content["answer"]] == ["thinking", "text", "tool_use Bash"]
+
+
+def test_a_damaged_request_of_a_call_without_a_turn_is_said(tmp_path: Path) -> None:
+    """Such a request is also asked what it was for."""
+    small_session().account(tmp_path)
+    (tmp_path / "captures" / SESSION / "0005_req_v1_messages.json").write_bytes(b'{"cut')
+    said = "Call 5: its request file is damaged and cannot be shown."
+    assert again(tmp_path).problems == (said,)
 
 
 @pytest.mark.parametrize("damage", [b'{"cut', b"[]", b"\x00\xff"])
@@ -149,3 +162,39 @@ def test_progress_reaches_the_size(tmp_path: Path) -> None:
     places = Places(tmp_path / "claude")
     read_source(tmp_path / "captures" / SESSION, account, places, told.append)
     assert (told, content_size(account)) == ([1_000, 100], 1_100)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "type", "text", "name", "id", "input", "source"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+BODIES = st.fixed_dictionaries({}, optional=dict.fromkeys(("messages", "system", "tools"), JSON))
+FILES = st.fixed_dictionaries(
+    {},
+    optional={
+        "headers": JSON,
+        "body": st.fixed_dictionaries({"data": BODIES | JSON}) | JSON,
+        "message": st.fixed_dictionaries({"content": JSON}) | JSON,
+    },
+)
+
+
+@property_test
+@given(st.lists(st.tuples(FILES, FILES), min_size=2, max_size=2))
+def test_files_of_any_shape_make_a_page(files: list[tuple[Any, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        made = ReportSession(SESSION)
+        made.prompt("Go.")
+        for file in files:
+            made.call()
+            made.files[len(made.exchanges)] = file
+        assert render(page_model(made.source(root))).startswith("<!doctype html>")
