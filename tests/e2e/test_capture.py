@@ -423,7 +423,7 @@ def test_with_an_upstream_every_other_host_is_refused(wire: Rig) -> None:
 
 def test_a_large_request_and_a_long_answer_are_captured_whole(wire: Rig) -> None:
     session = new_session()
-    long = scenarios.named("stream:deltas=20000,batch=50")
+    long = scenarios.named("stream:deltas=100000,batch=100")
     wire.api.scenario = long
     filler = "x" * (30 * 1024 * 1024)
     wire.post(messages_body(long.prompt, session, system=filler))
