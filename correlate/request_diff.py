@@ -94,7 +94,8 @@ def _messages(old: list[Any], new: list[Any]) -> Iterator[Change]:
         place = f"messages[{index}]"
         if _same_message(before, after):
             continue
-        if _role(before) != _role(after):
+        are_messages = isinstance(before, dict) and isinstance(after, dict)
+        if not are_messages or _role(before) != _role(after):
             yield Change(place, "changed", before, after)
         else:
             yield from _items(

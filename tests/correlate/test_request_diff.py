@@ -114,3 +114,11 @@ def test_two_long_texts_are_shown_from_where_they_part() -> None:
     before, after = parting({"type": "text", "text": same + "one"}, {"type": "text", "text": same})
     assert before == "…of both texts, and then one"
     assert after == "…of both texts, and then"
+
+
+def test_messages_that_are_no_objects_are_changes_too() -> None:
+    found = request_changes({"messages": [1, {"role": "user"}]}, {"messages": [2, "x"]}, [], [])
+    assert [(change.place, change.kind) for change in found] == [
+        ("messages[0]", "changed"),
+        ("messages[1]", "changed"),
+    ]
