@@ -2,68 +2,58 @@
 
 Works on bytes: literals find the candidates, a compiled pattern decides. A secret becomes
 `<redacted:kind:hash>` with a keyed hash, so equal secrets stay equal and nothing of one remains.
-Bodies are not parsed here. Every pattern takes time in proportion to the text, whatever it holds.
+Bodies are not parsed here.
 """
 
 import base64
 import hmac
-import json
 import re
 import urllib.parse
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
 
+from addon.secret_shapes import (
+    ENCODED,
+    ENCODED_LITERALS,
+    LITERALS,
+    LONGEST_SCHEME,
+    OPEN_BEARER,
+    SHORTEST_LEARNED,
+    STREAMED,
+    TO_STANDARD,
+    TOKEN_BYTES,
+    TOKEN_LITERALS,
+    TOKENS,
+    forms_of,
+    kind_of,
+    secret_of,
+    starts_of,
+)
+
 SECRET_HEADERS = frozenset(
     ("authorization", "x-api-key", "cookie", "set-cookie", "proxy-authorization")
 )
 
-_ANTHROPIC = b"sk-ant-"
-_JWT = b"eyJ"
-_BEARERS = (b"Bearer", b"bearer", b"BEARER")
-
-_TOKEN_LITERALS = (_ANTHROPIC, _JWT, *_BEARERS)
-_SCHEME = rb"(?:[Bb]earer|BEARER)(?:\s|%20|\+|\\+[tnr])"
-# A token ends where another begins, even where nothing stands between them.
-_WORD = rb"(?:(?!%b|sk-ant-)[A-Za-z0-9_\-])" % _SCHEME
-_TOKEN = rb"(?:(?!%b)(?:[A-Za-z0-9._~+/\-]|\\/|%%[0-9A-Fa-f]{2}))" % _SCHEME
-# The last: a run that begins like a JWT and is none is passed over whole, as nothing in it is one.
-_TOKENS = re.compile(
-    rb"(?P<anthropic>sk-ant-%(word)b++)"
-    rb"|(?P<jwt>eyJ%(word)b{6,}+\.%(word)b{6,}+\.%(word)b*+)"
-    rb"|(?P<scheme>%(scheme)b{1,8})"
-    rb"(?P<bearer>%(token)b{16,}+=*+|(?=[A-Za-z._~+/\-]*+[0-9])%(token)b{6,}+=*+)"
-    rb"|eyJ%(word)b*+" % {b"word": _WORD, b"token": _TOKEN, b"scheme": _SCHEME}
-)
-
+_MOST_LEARNED = 64
+_SUSPECT = (*TOKEN_LITERALS, *ENCODED_LITERALS, b'"user_id"')
 # Who the user is: metadata.user_id in both its forms, and the same ids as fields of telemetry,
-# there also in JSON that is itself a string.
+# there also in JSON that is itself a string. With them go what logins carry, whatever its shape.
 _USER_ID = re.compile(rb'"user_id"\s*:\s*"(?:[^"\\]|\\.)*+"')
 _USER = re.compile(rb"\buser_([0-9A-Za-z\-]++)_account_([0-9A-Za-z\-]*+)(?=_session_)")
 _OF_SESSION = re.compile(rb"_session_[A-Za-z0-9\-]+\Z")
 _ID_NAME = (
     rb"device_?[iI][dD]|account_?(?:[uU][uU])?[iI][dD]|organization_?(?:[uU][uU])?[iI][dD]"
     rb"|email_?(?:[aA]ddress)?|user_?[iI][dD]"
+    rb"|(?:access|refresh|id)_?[tT]oken|client_?[sS]ecret|code_?[vV]erifier|password"
 )
+_ID_KINDS = ("device", "account", "organization", "email", "user", "token", "secret", "password")
 _ID_FIELD = re.compile(rb'(")(%b)("\s*:\s*")(?!\{\\)((?:[^"\\]|\\.)++)(?=")' % _ID_NAME)
 _NESTED_ID_FIELD = re.compile(
     rb'(?<!\\)(\\+")(%b)(\1\s*:\s*\1)((?:[^"\\]|\\+[^"\\])++)(?=\1)' % _ID_NAME
 )
-
-# Base64 text, long enough to hold a secret.
-_ENCODED = re.compile(rb"(?:[A-Za-z0-9+/_\-]|\\/){16,}+={0,2}")
-_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
-_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
-
 _URL_PART = re.compile(r"[^/?&=#;]+")
-
-_SHORTEST_LEARNED = 12  # a shorter one may be an ordinary word, and words stay
-_MOST_LEARNED = 64
-
-# What a text may break off in: see `unfinished`.
-_TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-=%\\"
-_OPEN_BEARER = re.compile(rb"%b{0,8}[%b]*+\Z" % (_SCHEME, re.escape(_TOKEN_BYTES)))
-_LONGEST_SCHEME = 64
+_URL_FIELD = re.compile(rf"((?<![^?&])({_ID_NAME.decode()}|code)=)([^&#]++)")
 
 
 class Redactor:
@@ -72,7 +62,7 @@ class Redactor:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._learned: OrderedDict[bytes, tuple[list[bytes], bytes]] = OrderedDict()
-        self._starts = _starts(_STREAMED)
+        self._starts = starts_of(STREAMED)
         self._literals = _SUSPECT
 
     def body(self, data: bytes) -> bytes:
@@ -84,8 +74,8 @@ class Redactor:
                 if form in data:
                     data = data.replace(form, mark)
         data = self._tokens(data)
-        if any(literal in data for literal in _ENCODED_LITERALS):
-            data = _ENCODED.sub(self._encoded_key, data)
+        if any(literal in data for literal in ENCODED_LITERALS):
+            data = ENCODED.sub(self._encoded_key, data)
         if b'"user_id"' in data:
             data = _USER_ID.sub(lambda found: self._ids(found[0]), data)
         return data
@@ -99,7 +89,7 @@ class Redactor:
 
     def telemetry(self, data: bytes) -> bytes:
         """A body that is about the user: device, account and e-mail fields, base64 looked into."""
-        return self._ids(self.body(_ENCODED.sub(self._encoded, data)))
+        return self._ids(self.body(ENCODED.sub(self._encoded, data)))
 
     def text(self, value: str) -> str:
         """A message, a name; the result is always proper text."""
@@ -111,7 +101,7 @@ class Redactor:
 
     def url(self, value: str) -> str:
         """A URL, a path or a form, whose parts may hide a secret behind percent signs."""
-        clean = self.text(value)
+        clean = _URL_FIELD.sub(self._url_field, self.text(value))
         return _URL_PART.sub(self._url_part, clean) if "%" in clean or "+" in clean else clean
 
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -129,9 +119,9 @@ class Redactor:
     def unfinished(self, text: bytes) -> tuple[int, bool] | None:
         """Where a secret that the text may break off in begins, and whether any token character
         would go on with it; None where the text can be looked at as it is."""
-        tail = len(text.rstrip(_TOKEN_BYTES))
-        begins = [at for literal in _LITERALS if (at := text.find(literal, tail)) >= 0]
-        if found := _OPEN_BEARER.search(text, max(0, tail - _LONGEST_SCHEME)):
+        tail = len(text.rstrip(TOKEN_BYTES))
+        begins = [at for literal in LITERALS if (at := text.find(literal, tail)) >= 0]
+        if found := OPEN_BEARER.search(text, max(0, tail - LONGEST_SCHEME)):
             begins.append(found.start())
         is_running = bool(begins)
         if text.endswith(self._starts):
@@ -151,18 +141,20 @@ class Redactor:
     def _header(self, name: str, value: str) -> str:
         if name not in SECRET_HEADERS:
             return self.url(value)
-        kind, secret = _secret_of(name, value)
-        return self.mark(kind, secret.encode("utf-8", "surrogateescape")).decode()
+        kind, text = secret_of(name, value)
+        secret = text.encode("utf-8", "surrogateescape")
+        known = self._learned.get(secret)
+        return (known[1] if known else self.mark(kind, secret)).decode()
 
     def _learn(self, name: str, value: str) -> None:
-        kind, text = _secret_of(name, value)
+        kind, text = secret_of(name, value)
         secret = text.encode("utf-8", "surrogateescape")
         if secret in self._learned:
             self._learned.move_to_end(secret)
             return
-        if len(secret) < _SHORTEST_LEARNED or "cookie" in name:
+        if len(secret) < SHORTEST_LEARNED or "cookie" in name:
             return
-        forms = _forms(text, secret)
+        forms = forms_of(text, secret)
         if not forms:
             return
         self._learned[secret] = forms, self.mark(kind, secret)
@@ -170,7 +162,13 @@ class Redactor:
             self._learned.popitem(last=False)
         learned = [form for forms, _ in self._learned.values() for form in forms]
         self._literals = (*_SUSPECT, *learned)
-        self._starts = _starts([*_STREAMED, *learned])
+        self._starts = starts_of([*STREAMED, *learned])
+
+    def _url_field(self, found: re.Match[str]) -> str:
+        if found[3].startswith("<redacted:"):
+            return found[0]
+        value = urllib.parse.unquote(found[3]).encode("utf-8", "surrogatepass")
+        return found[1] + self.mark(_id_kind(found[2]), value).decode()
 
     def _url_part(self, found: re.Match[str]) -> str:
         for decode in (urllib.parse.unquote, urllib.parse.unquote_plus):
@@ -180,11 +178,11 @@ class Redactor:
         return found[0]
 
     def _encoded_key(self, found: re.Match[bytes]) -> bytes:
-        holds = any(literal in found[0] for literal in _ENCODED_LITERALS)
+        holds = any(literal in found[0] for literal in ENCODED_LITERALS)
         return self.mark("encoded", found[0]) if holds else found[0]
 
     def _encoded(self, found: re.Match[bytes]) -> bytes:
-        text = found[0].rstrip(b"=").replace(b"\\/", b"/").translate(_TO_STANDARD)
+        text = found[0].rstrip(b"=").replace(b"\\/", b"/").translate(TO_STANDARD)
         for start in range(4):  # the run may have begun before the base64 did
             part = text[start : len(text) - ((len(text) - start) % 4 == 1)]
             inside = base64.b64decode(part + b"=" * (-len(part) % 4))
@@ -198,14 +196,14 @@ class Redactor:
 
     def _tokens(self, data: bytes) -> bytes:
         """Goes from literal to literal: the pattern alone takes fifty times as long."""
-        places = {literal: at for literal in _TOKEN_LITERALS if (at := data.find(literal)) >= 0}
+        places = {literal: at for literal in TOKEN_LITERALS if (at := data.find(literal)) >= 0}
         if not places:
             return data
         parts, done = [], 0
         while places:
             literal = min(places, key=places.__getitem__)
             at = places.pop(literal)
-            if at >= done and (found := _TOKENS.match(data, at)):
+            if at >= done and (found := TOKENS.match(data, at)):
                 parts += [data[done:at], self._token(found)]
                 done = found.end()
             if (after := data.find(literal, max(at + 1, done))) >= 0:
@@ -214,11 +212,11 @@ class Redactor:
 
     def _token(self, found: re.Match[bytes]) -> bytes:
         if secret := found["anthropic"]:
-            return self.mark(_kind_of(secret), secret)
+            return self.mark(kind_of(secret), secret)
         if secret := found["jwt"]:
             return self.mark("jwt", secret)
         if secret := found["bearer"]:
-            return found["scheme"] + self.mark(_kind_of(secret), secret)
+            return found["scheme"] + self.mark(kind_of(secret), secret)
         return found[0]
 
     def _user(self, found: re.Match[bytes]) -> bytes:
@@ -226,16 +224,17 @@ class Redactor:
         return b"user_" + self.mark("device", found[1]) + b"_account_" + account
 
     def _id_field(self, found: re.Match[bytes]) -> bytes:
-        name, value = found[2].lower(), found[4]
+        value = found[4]
         if value.startswith((b"<redacted:", b"user_<redacted:")):
             return found[0]
-        kind = next(
-            (k for k in ("device", "account", "organization", "email") if k.encode() in name),
-            "user",
-        )
+        kind = _id_kind(found[2].decode())
         session = _OF_SESSION.search(value)  # what is evidence stays
         end = session.start() if session else len(value)
         return found[1] + found[2] + found[3] + self.mark(kind, value[:end]) + value[end:]
+
+
+def _id_kind(name: str) -> str:
+    return next((kind for kind in _ID_KINDS if kind in name.lower()), "code")
 
 
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
@@ -244,65 +243,3 @@ def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
     if "x-api-key" in names:
         return "api_key"
     return "oauth" if "authorization" in names else "none"
-
-
-def is_token(data: bytes) -> bool:
-    """Whether nothing in it ends a token."""
-    return not data.strip(_TOKEN_BYTES)
-
-
-def _secret_of(name: str, value: str) -> tuple[str, str]:
-    """Kind and secret part of a secret header: equal secrets are equal wherever they stand."""
-    scheme, _, rest = value.partition(" ")
-    secret = rest.strip() if rest and scheme.lower() in ("bearer", "basic") else value
-    if name in ("authorization", "x-api-key"):
-        usual = "api_key" if name == "x-api-key" else "bearer"
-        return _kind_of(secret.encode("utf-8", "surrogateescape"), usual), secret
-    return name.removeprefix("set-").replace("-", "_"), secret
-
-
-def _kind_of(secret: bytes, usual: str = "bearer") -> str:
-    if secret.startswith(b"sk-ant-o"):
-        return "oauth"
-    if secret.startswith(_ANTHROPIC):
-        return "api_key"
-    return "jwt" if secret.startswith(_JWT) and secret.count(b".") == 2 else usual
-
-
-def _forms(text: str, secret: bytes) -> list[bytes]:
-    """What to look for to find a secret that the patterns alone would miss."""
-    token = _TOKENS.fullmatch(secret)
-    if token and token["anthropic"]:
-        return []
-    forms = [shape for shape in _base64_shapes(secret) if len(shape) >= _SHORTEST_LEARNED]
-    if not (token and token["jwt"]):
-        forms.append(secret)
-        forms += {
-            json.dumps(text)[1:-1].encode(),
-            json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape"),
-            urllib.parse.quote_from_bytes(secret, safe="").encode(),
-        } - {secret}
-    return sorted(forms, key=len, reverse=True)  # the longest first: it may hold a shorter one
-
-
-def _base64_shapes(secret: bytes) -> list[bytes]:
-    """The parts of base64 text that any text holding the secret must contain, by alignment."""
-    shapes: list[bytes] = []
-    for shift in range(3):
-        encoded = base64.b64encode(b"\0" * shift + secret)
-        start = -(-shift * 8 // 6)
-        whole = (shift + len(secret)) * 8 // 6
-        core = encoded[start:whole]
-        shapes += {core, core.translate(_TO_URL_SAFE)}
-    return shapes
-
-
-def _starts(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
-    """All that a text can end with when it breaks off inside one of these."""
-    return tuple({secret[:size] for secret in secrets for size in range(1, len(secret))})
-
-
-_ENCODED_LITERALS = tuple(_base64_shapes(_ANTHROPIC))
-_LITERALS = (_ANTHROPIC, _JWT, *_ENCODED_LITERALS)
-_STREAMED = (*_LITERALS, *_BEARERS)
-_SUSPECT = (*_TOKEN_LITERALS, *_ENCODED_LITERALS, b'"user_id"')

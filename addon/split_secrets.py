@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from addon.redact import Redactor, is_token
+from addon.redact import Redactor
+from addon.secret_shapes import is_token
 
 
 @dataclass(slots=True)

@@ -117,6 +117,14 @@ def test_secret_headers_go_whole_and_others_only_where_they_hold_a_secret(
     assert dict(clean)["Accept"] == "application/json"
 
 
+def test_a_secret_is_the_same_in_every_header(redactor: Redactor) -> None:
+    odd = "an-odd-secret-without-a-shape"
+    clean = redactor.headers(
+        [("x-api-key", odd), ("authorization", f"Bearer {odd}"), ("proxy-authorization", odd)]
+    )
+    assert len({mark for _, mark in clean}) == 1
+
+
 def test_a_secret_is_the_same_in_a_header_and_in_a_body(redactor: Redactor) -> None:
     ((_, mark),) = redactor.headers([("authorization", f"Bearer {API}")])
     assert body(redactor, f"see {API}") == f"see {mark}"
@@ -199,7 +207,19 @@ def test_user_id_as_json_keeps_its_session_alone(redactor: Redactor) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["device_id", "deviceId", "account_uuid", "accountUUID", "email", "emailAddress", "userID"],
+    [
+        "device_id",
+        "deviceId",
+        "account_uuid",
+        "accountUUID",
+        "email",
+        "emailAddress",
+        "userID",
+        "access_token",
+        "refreshToken",
+        "client_secret",
+        "password",
+    ],
 )
 @pytest.mark.parametrize("value", ["made-up-0006", 'o"dd\\-ü-0006', "jürgen@example.org 0006"])
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -239,6 +259,20 @@ def test_urls_hide_nothing_behind_percent_signs(redactor: Redactor, url: str) ->
     assert "MADEUP" not in decoded
     assert "madeup" not in decoded
     assert MARK.search(clean)
+
+
+@pytest.mark.parametrize("name", ["code", "access_token", "client_secret", "device_id", "email"])
+def test_what_a_login_carries_leaves_urls_and_forms(redactor: Redactor, name: str) -> None:
+    for url in (
+        f"/cb?a=1&{name}=made%2Fup&b=2",
+        f"{name}=made%2Fup&b=2",
+        f"/cb?{name}=made%2Fup#x",
+    ):
+        clean = redactor.url(url)
+        assert "made" not in clean
+        assert redactor.url(clean) == clean
+        assert re.sub(MARK, "made%2Fup", clean) == url
+    assert redactor.url("/x?zip_code=1&codes=2") == "/x?zip_code=1&codes=2"
 
 
 def test_a_url_without_secrets_stays_as_it_is(redactor: Redactor) -> None:
@@ -294,6 +328,33 @@ def test_json_stays_json_and_holds_no_secret(
         assert secret not in text
     again = redactor.telemetry(clean) if telemetry else redactor.body(clean)
     assert again == clean
+
+
+names = st.sampled_from(["device_id", "accountUuid", "email", "user_id", "password", "other"])
+values = st.text(max_size=8) | st.sampled_from(
+    [API, '"', "\\\\", "\\", "x\\", "user_a_account_b_session_c"]
+)
+fields = st.dictionaries(names, values, max_size=3)
+
+
+@property_test
+@given(
+    documents=st.lists(fields, min_size=1, max_size=3),
+    ascii_only=st.booleans(),
+    depth=st.integers(0, 2),
+)
+def test_json_within_json_stays_json(
+    documents: list[dict[str, str]], ascii_only: bool, depth: int
+) -> None:
+    nested: Any = documents
+    for _ in range(depth):
+        nested = [json.dumps(nested, ensure_ascii=ascii_only)]
+    data = json.dumps(nested, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    clean: Any = json.loads(Redactor(b"key").telemetry(data))
+    for _ in range(depth):
+        clean = json.loads(clean[0])
+    assert [[*document] for document in clean] == [[*document] for document in documents]
+    assert API not in json.dumps(clean)
 
 
 HOSTILE = {
