@@ -118,7 +118,7 @@ def test_two_long_texts_are_shown_from_where_they_part() -> None:
 
 def test_messages_that_are_no_objects_are_changes_too() -> None:
     found = request_changes({"messages": [1, {"role": "user"}]}, {"messages": [2, "x"]}, [], [])
-    assert [(change.place, change.kind) for change in found] == [
+    assert [(change.place, change.change) for change in found] == [
         ("messages[0]", "changed"),
         ("messages[1]", "changed"),
     ]
