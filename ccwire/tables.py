@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -33,6 +34,8 @@ class Column:
 
 def console() -> Console:
     """For the terminal it is on; in a pipe wide and plain, unless COLUMNS says otherwise."""
+    if isinstance(sys.stdout, TextIOWrapper):  # transcripts hold halves of characters
+        sys.stdout.reconfigure(errors="backslashreplace")
     found = Console(highlight=False)
     if not found.is_terminal and "COLUMNS" not in found._environ:
         return Console(highlight=False, width=_PIPE_WIDTH)

@@ -71,9 +71,8 @@ class Places:
         """Every session that has a main transcript, and where it is."""
         found: dict[str, Path] = {}
         for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
-            for path in sorted(folder.glob("*.jsonl")):
-                if not _AGENT.fullmatch(path.name):
-                    found.setdefault(path.stem, path)
+            for path in _main_transcripts(folder):
+                found.setdefault(path.stem, path)
         return found
 
     def sessions_of(self, cwd: str) -> list[Path]:
@@ -88,8 +87,8 @@ class Places:
         paths = [
             path
             for folder in folders
-            for path in folder.glob("*.jsonl")
-            if not _AGENT.fullmatch(path.name) and first_cwd(path) in (None, cwd)
+            for path in _main_transcripts(folder)
+            if first_cwd(path) in (None, cwd)
         ]
         return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
 
@@ -98,9 +97,7 @@ class Places:
         seen = set(files.main)
         folders = list(dict.fromkeys(path.parent for path in files.main))
         for folder in [*folders, *(f for f in self._projects() if f not in folders)]:
-            for path in sorted(folder.glob("*.jsonl")):
-                if path not in seen and not _AGENT.fullmatch(path.name):
-                    yield path
+            yield from (path for path in _main_transcripts(folder) if path not in seen)
 
     def _projects(self) -> list[Path]:
         projects = self.claude_dir / "projects"
@@ -124,7 +121,7 @@ class Places:
         own = main.parent / session_id / "subagents"
         paths = sorted(own.rglob("agent-*.jsonl")) if own.is_dir() else []
         for path in [*paths, *self._agents_beside(main.parent).get(session_id, ())]:
-            if name := _AGENT.fullmatch(path.name):
+            if (name := _AGENT.fullmatch(path.name)) and path.is_file():
                 meta = path.with_suffix(".meta.json")
                 yield AgentFile(name[1], path, meta if meta.is_file() else None)
 
@@ -158,7 +155,16 @@ def first_cwd(path: Path) -> str | None:
     return text.replace("\\\\", "\\").replace('\\"', '"')
 
 
+def _main_transcripts(folder: Path) -> list[Path]:
+    """Files alone: a folder or a broken link may have such a name too."""
+    found = sorted(folder.glob("*.jsonl"))
+    return [path for path in found if not _AGENT.fullmatch(path.name) and path.is_file()]
+
+
 def _first(path: Path, pattern: re.Pattern[bytes]) -> bytes | None:
-    with path.open("rb") as file:
-        found = pattern.search(file.read(_HEAD))
+    try:
+        with path.open("rb") as file:
+            found = pattern.search(file.read(_HEAD))
+    except OSError:
+        return None  # what cannot be read tells nothing; whoever reads it all says so
     return found[1] if found else None

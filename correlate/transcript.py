@@ -84,6 +84,13 @@ class _Reader:
         self._prompts: dict[str, str | None] = {}
 
     def read(self, path: Path, agent_id: str | None) -> None:
+        """A file that may not be read, or goes meanwhile, is named as a bad line 0."""
+        try:
+            self._read(path, agent_id)
+        except OSError as error:
+            self._bad.append(BadLine(path, 0, f"not readable ({error.strerror})"))
+
+    def _read(self, path: Path, agent_id: str | None) -> None:
         done = 0
         for line in telling_lines(path, self._records, own_file=agent_id is not None):
             if line.offset - done > _PROGRESS_BYTES:
@@ -170,6 +177,6 @@ def _meta(agent: AgentFile) -> Mapping[str, Any] | None:
         return None
     try:
         meta = parse_json(agent.meta.read_bytes())
-    except ValueError:
-        return None  # half written: the other witnesses tell the type
+    except (OSError, ValueError):
+        return None  # gone or half written: the other witnesses tell the type
     return meta if isinstance(meta, dict) else None

@@ -139,6 +139,12 @@ class Observer:
             self._folder_version = versions[0]
 
     def _lines(self, path: Path) -> None:
+        try:
+            self._see_lines(path)
+        except OSError as error:
+            self._unreadable.append(BadLine(path, 0, f"not readable ({error.strerror})"))
+
+    def _see_lines(self, path: Path) -> None:
         version = self._default
         waiting: list[tuple[int, dict[str, Any]]] = []  # until the first line that tells it
         with path.open("rb") as file:
@@ -187,6 +193,9 @@ class Observer:
             return None
         except FileNotFoundError:  # a running proxy has filed it elsewhere meanwhile
             self._unreadable.append(BadLine(path, 0, "gone"))
+            return None
+        except OSError as error:
+            self._unreadable.append(BadLine(path, 0, f"not readable ({error.strerror})"))
             return None
         if isinstance(value, dict):
             return value

@@ -9,7 +9,6 @@ import socket
 import struct
 import urllib.parse
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
