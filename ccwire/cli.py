@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "Run the client and capture what it sends.",
     "schema": "See a change of the client's formats the day it ships.",
     "pack": "Pack a session's files into one a hundredth the size, and back.",
+    "scrub": "Make a copy to share, every text replaced by filler.",
     "sessions": "List captured and running sessions.",
     "watch": "See calls as they happen, in the terminal.",
     "doctor": "Check that everything is in place for a capture.",

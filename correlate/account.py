@@ -222,14 +222,14 @@ def _facts(
     damaged: list[int] = []
     for sequence in sorted(wanted):
         try:
-            body = body_of(files.request(sequence))
+            request = files.request(sequence)
         except FileNotFoundError:
             continue
         except (ValueError, PackDamaged):
             damaged.append(sequence)
             continue
-        if isinstance(body, dict):
-            facts[sequence] = facts_of(body)
+        if isinstance(body := body_of(request), dict):
+            facts[sequence] = facts_of(body, request.get("purpose"))
     return facts, damaged
 
 

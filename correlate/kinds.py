@@ -55,10 +55,11 @@ class Kind:
         return self.name != "unknown"
 
 
-def facts_of(body: Mapping[str, Any]) -> RequestFacts:
-    """`body` is the request's JSON."""
+def facts_of(body: Mapping[str, Any], told: object = None) -> RequestFacts:
+    """`body` is the request's JSON; `told`, what a scrubbed copy says its words were for."""
     tools = body.get("tools")
-    return RequestFacts(_purpose(body), len(tools) if isinstance(tools, list) else 0, _digest(body))
+    purpose = told if isinstance(told, str) else _purpose(body)
+    return RequestFacts(purpose, len(tools) if isinstance(tools, list) else 0, _digest(body))
 
 
 def purpose_kind(

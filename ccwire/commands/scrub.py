@@ -1,0 +1,89 @@
+"""`ccwire scrub`: a copy of a session that can go into a bug report."""
+
+import secrets
+import shutil
+from pathlib import Path
+
+import click
+import orjson
+
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.session_argument import captured_session
+from ccwire.tables import console, count, progress_bar
+from correlate.pack import PackDamaged
+from correlate.places import Places
+from correlate.scrub import KEPT_WORDS, Copied, Scrubbing
+
+_KEY_BYTES = 32
+
+
+@click.command("scrub")
+@click.argument("session")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where the copy goes: a folder that is not there yet, or is empty.",
+)
+@captures_option
+@claude_dir_option
+@json_option
+def command(session: str, target: Path, captures: Path, claude_dir: Path, as_json: bool) -> None:
+    """Make a copy of SESSION to share: every text is replaced by filler of the same length.
+
+    Ids and paths are renamed, alike in all files; structure, sizes, timing and usage stay, so
+    that reconcile and schema say the same of the copy. DIR/kept-words.txt lists all that stayed.
+    """
+    if target.is_symlink() or (target.exists() and not _is_empty(target)):
+        raise UserError(f"{target} is not an empty folder; give -o a name that is not taken.")
+    found = captured_session(session, captures, claude_dir)
+    scrubbing = Scrubbing(captures, Places(claude_dir), secrets.token_bytes(_KEY_BYTES))
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    try:
+        unfinished.mkdir(parents=True, mode=0o700)
+    except FileExistsError:
+        raise UserError(f"{unfinished} is left over from a scrub that ended; remove it.") from None
+    try:
+        parts = scrubbing.parts(found.session_id, found.capture)
+        with progress_bar("scrub", scrubbing.size(parts)) as advance:
+            copied = scrubbing.write(parts, unfinished, advance)
+        unfinished.replace(target)
+    except PackDamaged as damage:
+        raise UserError(f"{damage}; mend or remove the pack first.") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    _print(copied, target, as_json)
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _print(copied: Copied, target: Path, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps({**_told(copied), "path": str(target)}, option=orjson.OPT_INDENT_2))
+        return
+    to = console()
+    more = (
+        f", with {len(copied.other_sessions)} it was forked from" if copied.other_sessions else ""
+    )
+    to.print(f"Session {copied.session_id} in {target}: {count(copied.files)} files{more}.")
+    to.print(f"{copied.kept_words} words stayed as they were: look through {target / KEPT_WORDS}.")
+    to.print(
+        f"Read it with `ccwire reconcile {copied.session_id} --captures {target / 'captures'} "
+        f"--claude-dir {target / 'claude'}`.",
+        soft_wrap=True,
+    )
+
+
+def _told(copied: Copied) -> dict[str, object]:
+    return {
+        "session_id": copied.session_id,
+        "other_sessions": list(copied.other_sessions),
+        "files": copied.files,
+        "bytes": copied.size,
+        "kept_words": copied.kept_words,
+    }
