@@ -7,16 +7,16 @@ import click
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
     "demo": "See it work: a loopback capture, no account needed.",
-    "hooks": "Let the client tell which process is which session.",
+    "run": "Run the client and capture what it sends.",
+    "sessions": "List captured and running sessions.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
     "diff": "Compare content: a request with the one before, an answer with the transcript.",
     "report": "Show a session as one HTML page.",
-    "run": "Run the client and capture what it sends.",
-    "schema": "See a change of the client's formats the day it ships.",
-    "pack": "Pack a session's files into one a hundredth the size, and back.",
-    "scrub": "Make a copy to share, every text replaced by filler.",
-    "sessions": "List captured and running sessions.",
     "watch": "See calls as they happen, in the terminal.",
+    "schema": "See a change of the client's formats the day it ships.",
+    "hooks": "Let the client tell which process is which session.",
+    "scrub": "Make a copy to share, every text replaced by filler.",
+    "pack": "Pack a session's files into one a hundredth the size, and back.",
     "doctor": "Check that everything is in place for a capture.",
 }
 
