@@ -56,14 +56,15 @@ def session_folders(captures: Path) -> list[Path]:
         and folder.name != UNKNOWN
         and folder.is_dir()
         and not folder.is_symlink()
-        and ((folder / EXCHANGES).exists() or (folder / MANIFEST).exists())
+        and ((folder / EXCHANGES).is_file() or (folder / MANIFEST).is_file())
     )
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest; one that says nothing but the session's name where there is none."""
+    path = folder / MANIFEST
     try:
-        return parse_manifest((folder / MANIFEST).read_bytes())
+        return parse_manifest(path.read_bytes() if path.is_file() else b"")
     except (FileNotFoundError, ValueError):
         return Manifest(session_id=folder.name)
 
@@ -91,7 +92,8 @@ def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
     exchanges: list[Exchange] = []
     bad: list[int] = []
     try:
-        lines = (folder / EXCHANGES).read_bytes().split(b"\n")
+        path = folder / EXCHANGES
+        lines = path.read_bytes().split(b"\n") if path.is_file() else []
     except FileNotFoundError:
         return [], []
     for number, line in enumerate(lines, 1):

@@ -97,7 +97,7 @@ ODD: dict[str, Callable[[bytes], bytes]] = {
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing from these transcripts never comes."""
-    monkeypatch.setattr(correlate.account.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(correlate.account, "Patience", lambda: NO_WAITING)
 
 
 def made(root: Path) -> tuple[ReportSession, Path]:
@@ -220,8 +220,9 @@ json_values = st.recursive(
 
 
 def places_in(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else []
-    items = enumerate(value) if isinstance(value, list) else items
+    items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, dict) else []
+    if isinstance(value, list):
+        items = list(enumerate(value))
     return [at, *(place for key, inner in items for place in places_in(inner, (*at, key)))]
 
 
