@@ -1,0 +1,135 @@
+"""Coverage-guided fuzzing of all that reads what others wrote; needs atheris, from PyPI.
+
+    python -m lab.fuzz sse -max_total_time=60      # or decode, transcript, settings, identity
+
+What follows the target's name is for libFuzzer. A finding ends the run and leaves a file that
+`python -m lab.fuzz sse FILE` runs again. The tests hold the same rules on made-up examples.
+"""
+
+import importlib
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Target = Callable[[bytes], None]
+
+_ENCODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br", "rot13")
+
+
+def main() -> None:
+    name, *options = sys.argv[1:] or ["help"]
+    if name not in TARGETS:
+        raise SystemExit(f"python -m lab.fuzz {{{','.join(TARGETS)}}} [libFuzzer options]")
+    atheris: Any = importlib.import_module("atheris")
+    with atheris.instrument_imports(include=["addon", "correlate"]):
+        target = TARGETS[name]()
+    atheris.Setup([sys.argv[0], *options], target)
+    atheris.Fuzz()
+
+
+def _sse() -> Target:
+    """The same events however the bytes are cut, and no byte lost."""
+    from correlate.sse import SSEParser, parse_event, parse_stream
+
+    def target(data: bytes) -> None:
+        cut, data = data[:1], data[1:]
+        size = max(1, *cut) if cut else 1
+        events, rest = parse_stream(data)
+        assert b"".join(event.raw for event in events) + rest == data
+        assert all(parse_event(event.raw) == event for event in events)
+        parser = SSEParser()
+        found = [e for at in range(0, len(data), size) for e in parser.feed(data[at : at + size])]
+        assert (found + parser.flush(), parser.rest()) == (events, rest)
+
+    return target
+
+
+def _decode() -> Target:
+    """The same content however damaged data is cut."""
+    from addon.decode import decoder_for
+
+    def target(data: bytes) -> None:
+        if len(data) < 2:
+            return
+        encoding, size, data = _ENCODINGS[data[0] % len(_ENCODINGS)], data[1] + 1, data[2:]
+        whole, pieces = decoder_for(encoding, 1 << 20), decoder_for(encoding, 1 << 20)
+        content = whole.decode(data)
+        parts = [pieces.decode(data[at : at + size]) for at in range(0, len(data), size)]
+        assert (b"".join(parts), pieces.failed) == (content, whole.failed)
+
+    return target
+
+
+def _transcript() -> Target:
+    """Any file is read to its end: turns, agents, cost records, shapes."""
+    from correlate.places import SessionFiles
+    from correlate.transcript import read_transcript
+
+    path = Path(tempfile.mkdtemp(prefix="ccwire-fuzz-")) / "s.jsonl"
+    files = SessionFiles("s", (path,))
+
+    def target(data: bytes) -> None:
+        path.write_bytes(data)
+        read_transcript(files)
+
+    return target
+
+
+def _settings() -> Target:
+    """What was put in comes out again; what cannot be read is refused in words."""
+    from addon.jsonc import JsoncError
+    from addon.settings_text import CommentsAtStake, find_hooks, installed, uninstalled
+
+    command = "python /ours/hook.py || true # ccwire"
+
+    def target(data: bytes) -> None:
+        text = data.decode("utf-8", "surrogateescape")
+        try:
+            had = find_hooks(text).commands
+            done = installed(text, command)
+            again = installed(done, command)
+            gone = uninstalled(done, [text])
+        except (JsoncError, CommentsAtStake):
+            return
+        assert again == done
+        assert had or gone == text
+
+    return target
+
+
+def _identity() -> Target:
+    """Any body gives a usable session or none."""
+    from addon.format import is_session_id, parse_json
+    from addon.identity import (
+        Evidence,
+        identify,
+        session_in_telemetry,
+        session_in_user_id,
+        wire_facts,
+    )
+
+    def target(data: bytes) -> None:
+        try:
+            body = parse_json(data)
+        except ValueError:
+            body = {"metadata": {"user_id": data.decode("utf-8", "replace")}}
+        wire_facts({"user-agent": data.decode("latin-1")})
+        named = session_in_user_id(body), session_in_telemetry(data)
+        found = identify(Evidence(user_id=named[0], telemetry=named[1])).session_id
+        assert found is None or (is_session_id(found) and found.lower() != "unknown")
+
+    return target
+
+
+TARGETS: dict[str, Callable[[], Target]] = {
+    "sse": _sse,
+    "decode": _decode,
+    "transcript": _transcript,
+    "settings": _settings,
+    "identity": _identity,
+}
+
+if __name__ == "__main__":
+    main()
