@@ -23,10 +23,13 @@ def embeddable(data: bytes) -> Any:
     except orjson.JSONDecodeError:  # it refuses lone surrogates, which JavaScript writes
         text = data.decode()
     try:
-        value = json.loads(text, parse_constant=_refuse)
-        json.loads("[" * _AROUND + text + "]" * _AROUND)
+        value = json.loads("[" * _AROUND + text + "]" * _AROUND, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    for _ in range(_AROUND):
+        if len(value) != 1:
+            raise ValueError("not one value")
+        (value,) = value
     return value
 
 
