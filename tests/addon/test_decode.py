@@ -115,7 +115,7 @@ def test_no_encoding_changes_nothing(name: str) -> None:
 def test_an_encoding_nobody_knows_passes_through_and_is_told() -> None:
     decoded, failed = decode_all("rot13", TEXT)
     assert decoded == TEXT
-    assert failed == "unknown content encoding 'rot13'"
+    assert failed == "unknown content encoding"
 
 
 @every_encoding
