@@ -127,7 +127,7 @@ class Filing:
             return
         if exchange.lost:
             ended_by, error = "proxy_stopped", "the capture fell behind and lost the rest"
-        error = self._redactor.text(error) if error else None
+        error = self._redactor.url(error) if error else None
         answer = exchange.answer.finish(ended_by, error)
         base = exchange.record.base
         timing = {
