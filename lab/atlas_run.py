@@ -160,6 +160,10 @@ def _options(known: str, settings: Path, *, go_on: bool) -> list[str]:
         options += ["--output-format", "json"]
     if "--settings" in known:
         options += ["--settings", str(settings)]  # some releases take a file only
+    # Some releases else ask a model about each tool call, and the stand-in is none.
+    mode = next((word for word in ("default", "manual") if f'"{word}"' in known), None)
+    if "--permission-mode" in known and mode:
+        options += ["--permission-mode", mode]
     if "--allowedTools" in known:
         options += ["--allowedTools", ",".join(TOOLS)]
     return options

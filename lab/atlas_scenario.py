@@ -47,12 +47,13 @@ def everything(cwd: Path) -> Scenario:
     )
     cut = Answer((Text("The tools have run and the colleague"),), cut_after=5)
     said = Answer((Text("All have reported."),))
+    reported = Answer((Text("It printed that."),))
     return Scenario(
         name="everything",
         prompt=_PROMPT,
         rules=(
-            Rule(When(opens=_ERRAND, after_tool=True), (Answer((Text("It printed that."),)),)),
-            Rule(When(opens=_ERRAND), (Answer((bash("echo agent-1"),)),)),
+            Rule(When(opens=_ERRAND, tools=True, after_tool=True), (reported,)),
+            Rule(When(opens=_ERRAND, tools=True), (Answer((bash("echo agent-1"),)),)),
             Rule(When(says="lab:atlas", tools=True), (overloaded(), first)),
             Rule(When(after_tool=True), (cut, said)),
         ),
