@@ -132,8 +132,9 @@ def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) 
             command = [*client.command, "-p", prompt]
             command += _options(known, home / SETTINGS, go_on=bool(ran))
             code, stdout, _ = run_command(command, env, cwd, _SECONDS)
-            if not api.ledger.messages():
-                problem = f"ended before any call, with exit code {code}"
+            if code and not ran:
+                done = "gave up when refused once" if api.ledger.messages() else "made no call"
+                problem = f"{done}, and ended with exit code {code}"
                 break
             ran.append(scenario.name)
             _note_printed(home, stdout)
