@@ -26,7 +26,7 @@ def test_fifty_kills_of_a_busy_capture_lose_nothing_that_was_finished(tmp_path: 
     moments = random.Random(8)
     captures = tmp_path / "captures"
     servers = multiprocessing.get_context("forkserver")
-    servers.set_forkserver_preload(["tests.faults.busy"])
+    servers.set_forkserver_preload(["__main__", "tests.faults.busy"])
     numbers: dict[tuple[str, int], str] = {}
     for _ in range(KILLS):
         child = servers.Process(target=busy.run, args=(str(captures),))
