@@ -39,8 +39,5 @@ def snapshot_of_release(evidence: Path, version: str) -> dict[str, Field]:
 
 def _last_object(line: bytes) -> object:
     """The result object; some releases print it as the last of a list."""
-    try:
-        value = parse_json(line)
-    except ValueError:
-        return None
+    value = parse_json(line)
     return value[-1] if isinstance(value, list) and value else value

@@ -132,7 +132,7 @@ def _prompts(client: Client, api: StandIn, proxy: Proxy, home: Path, cwd: Path) 
             command = [*client.command, "-p", prompt]
             command += _options(known, home / SETTINGS, go_on=bool(ran))
             code, stdout, _ = run_command(command, env, cwd, _SECONDS)
-            if code and not ran:
+            if not ran and (code or stdout.startswith("API Error")):
                 done = "gave up when refused once" if api.ledger.messages() else "made no call"
                 problem = f"{done}, and ended with exit code {code}"
                 break
@@ -190,8 +190,13 @@ def _home(home: Path, cwd: Path, events: list[str]) -> Path:
 
 
 def _note_printed(home: Path, stdout: str) -> None:
+    """What it printed, on one line; the oldest releases print text, which tells nothing."""
+    try:
+        value = json.loads(stdout)
+    except ValueError:
+        return
     with (home / PRINTED).open("a") as file:
-        file.write(stdout.strip() + "\n")
+        file.write(json.dumps(value) + "\n")
 
 
 def _keep(outcome: Outcome, evidence: Path, folder: Path | None) -> Outcome:
