@@ -45,7 +45,7 @@ def test_telemetry_alone_names_the_session_in_the_end(tmp_path: Path) -> None:
         wire.post(b"{}", "/api/claude_code/settings")
         until(lambda: len(unknown(wire)) == 2)
     lines = wire.exchanges(session, 2)
-    assert [line["identified_by"] for line in lines] == ["telemetry", "process"]
+    assert [line["identified_by"] for line in lines] == ["telemetry", "telemetry"]
     assert unknown(wire) == []
 
 
