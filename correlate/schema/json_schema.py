@@ -72,15 +72,16 @@ def _ways(types: list[str], field: Field) -> list[dict[str, Any]]:
 def _keys(field: Field) -> dict[str, Any]:
     """Keywords for what has keys; without any known, nothing is said of them."""
     keys = field.keys
-    other = field.children.get(MAP) or field.children.get(UNLISTED)
+    others = [field.children[step] for step in (MAP, UNLISTED) if step in field.children]
     found: dict[str, Any] = {}
     if keys:
         found["properties"] = {name: _schema(child) for name, child in sorted(keys.items())}
         required = [name for name, child in sorted(keys.items()) if child.count >= field.objects]
         if required:
             found["required"] = required
-    if other is not None:
-        found["additionalProperties"] = _schema(other)
+    if others:
+        schemas = [_schema(other) for other in others]
+        found["additionalProperties"] = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     elif keys:
         found["additionalProperties"] = False
     return found

@@ -96,3 +96,9 @@ def test_a_string_that_holds_json_stays_a_string() -> None:
     user_id = schema["properties"]["metadata"]["properties"]["user_id"]
     assert user_id["contentMediaType"] == "application/json"
     assert list(user_id["contentSchema"]["properties"]) == ["device_id"]
+
+
+def test_keys_beside_a_map_are_held_against_either() -> None:
+    value = {"type": [{"type": None, "role": None, "/home/x.py": []}, {"/home/x.py": None}]}
+    schema = schemas_of(("transcript/user", value))["transcript.user.json"]
+    Draft202012Validator(schema).validate(value)
