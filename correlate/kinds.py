@@ -32,6 +32,8 @@ _COMPACTION_PHRASES = (
     "create a detailed summary of the conversation",
     "Your task is to create a detailed summary",
 )
+# All that a request's words may tell of what it was for.
+PURPOSES = ("quota probe", "warm-up", "compaction", *(name for name, _ in _SYSTEM_PHRASES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,9 @@ class _Walk:
                 self._string(top, token, start, end)
             case "{" | "[":
                 where = top.where.under(top.key) if top.is_object else top.where
-                self._open.append(_Open(where, token == "{", "" if token == "{" else top.key))
+                is_object = token == "{"
+                where = where if is_object else where.items
+                self._open.append(_Open(where, is_object, "" if is_object else top.key))
             case "}" | "]":
                 if len(self._open) > 1:
                     self._close()
@@ -112,12 +114,11 @@ class _Walk:
         done = self._open.pop()
         names = tuple(key for _, _, key in done.keys)
         self._open[-1].children.append(names if done.is_object else None)
-        is_map = done.where.depth > 0 and _is_map(names, done.children)
+        is_map = not done.where.is_root and _is_map(names, done.children)
         for start, end, raw in done.keys:
-            key = _decoded(raw) or ""
-            self._edits.append(
-                (start, end, _encoded(raw, self._rules.key(done.where, key, is_map)))
-            )
+            new = _encoded(raw, self._rules.key(done.where, _decoded(raw) or "", is_map))
+            if new != raw:
+                self._edits.append((start, end, new))
 
 
 def _is_map(keys: tuple[str, ...], children: list[tuple[str, ...] | None]) -> bool:

@@ -19,7 +19,8 @@ _TRIES = 64
 _LOWER, _UPPER = "jkpqvxyz", "JKPQVXYZ"
 _HEX = "bcf"
 _DIGITS = "0123456789"
-_ALL_LOWER, _ALL_UPPER = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# Too few letters for a word may be any, but for those that would make a duration of a number.
+_ALL_LOWER, _ALL_UPPER = "abcefgijklnopqrtuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # What stands for a character beyond ASCII, by how many bytes it takes.
 _BEYOND = {
     2: "".join(map(chr, range(0x250, 0x260))),

@@ -7,8 +7,9 @@ to be structure is a text, and every text goes to `Names`.
 
 import http
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from correlate.kinds import PURPOSES
 from correlate.schema.vocabulary import (
     CLOSED,
     EMBEDDED,
@@ -28,6 +29,7 @@ from correlate.scrub_words import (
     HEADERS_KEPT,
     OWN_WORDS,
     PRODUCTS,
+    QUERY_KEYS,
     SEALED_KEYS,
     VOCABULARY,
 )
@@ -49,7 +51,9 @@ _ERROR_TEXT = re.compile(
 _USER = re.compile(r"user_(.*?)_account_(.*?)_session_(.*)", re.DOTALL)
 _TELLING = re.compile(r"[A-Za-z]{2}(?!.*\d\d:\d\d:\d\d)")  # times are no words
 _REASONS = frozenset(status.phrase for status in http.HTTPStatus) | {"Overloaded"}
+_PHRASES: dict[str, Collection[str]] = {"reason": _REASONS, "purpose": PURPOSES}
 _ROOTS = (("body", "events", "data"), ("body", "data"))
+_RECORDS = ("usage", "attachment", "delta", "content_block", "content", "system", "tools")
 _SHORT = 80
 _MOST_REMEMBERED = 50_000
 _OURS = (CAPTURE, EXCHANGE, MANIFEST)
@@ -65,17 +69,33 @@ class Where:
         *,
         sealed: bool = False,  # belongs to a user, a tool or a server
         listed: bool = False,  # of a tool's result, only the client's own keys are known
+        in_list: bool = False,
     ) -> None:
         self.document = document
         self.path = path
         self.sealed = sealed
         self.listed = listed
+        self.in_list = in_list
         self.last = path[-1] if path else ""
-        roots = (root for root in _ROOTS if document == CAPTURE and path[: len(root)] == root)
-        # Counted from what the client or the API wrote, as it lies in a capture file.
-        self.depth = len(path) - len(next(roots, ()))
+        roots = (root for root in _ROOTS if document == CAPTURE and path == root)
+        # Whether a record starts here, whose keys are fields whatever they look like.
+        self.is_root = not path or self.last in _RECORDS or next(roots, None) is not None
         self.decided: dict[tuple[str, str | None, bool], str] = {}  # what was asked before
         self._under: dict[str, Where] = {}
+        self._items: Where | None = None
+
+    @property
+    def items(self) -> "Where":
+        """The same place for what stands in a list there."""
+        if self._items is None:
+            self._items = Where(
+                self.document, self.path, sealed=self.sealed, listed=self.listed, in_list=True
+            )
+        return self._items
+
+    @property
+    def of_map(self) -> bool:
+        return self.last in MAPS and not self.in_list
 
     def under(self, key: str) -> "Where":
         found = self._under.get(key)
@@ -110,13 +130,15 @@ class Rules:
         return self._once(where, (key, None, is_map), lambda: self._key(where, key, is_map))
 
     def _key(self, where: Where, key: str, is_map: bool) -> str:
-        if where.last in MAPS and _MODEL.fullmatch(key):
+        if where.of_map and _MODEL.fullmatch(key):
             return self._keep(key)
         if where.sealed:
             return self._keep(key) if key in SEALED_KEYS else self.names.name(key)
         if where.document == MANIFEST and where.path == ("drift",):
             return self._keep(key)
-        if is_map or where.last in MAPS:
+        if where.document == CAPTURE and where.path == ("query",):
+            return self._keep(key) if key in QUERY_KEYS else self.names.name(key)
+        if is_map or where.of_map:
             return self.names.name(key)
         known = key in RESULT_KEYS if where.listed else is_field_name(key)
         return self._keep(key) if known else self.names.name(key)
@@ -133,7 +155,7 @@ class Rules:
         if where.sealed:
             is_name = key == "required" and value in SEALED_KEYS
             return self._keep(value) if is_name else self.names.text(value)
-        if where.last == "headers":
+        if where.last == "headers" and not where.in_list:
             return self._header(key, value)
         if where.document in _OURS and (own := self._own(where, key, value)) is not None:
             return own
@@ -177,8 +199,8 @@ class Rules:
                 "url": self._url,
                 "error": self._error,
             }[key](value)
-        if where.path == () and key == "reason":
-            return self._keep(value) if value in _REASONS else None
+        if where.path == () and value in _PHRASES.get(key, ()):
+            return self._keep(value)
         is_ours = (where.last, key) in OWN_WORDS and is_word(value)
         return self._keep(value) if is_ours or where.path == ("rate_limits",) else None
 
@@ -228,8 +250,7 @@ class Rules:
 
     def _query(self, text: str) -> str:
         def piece(found: re.Match[str]) -> str:
-            is_name = found.end() < len(text) and text[found.end()] == "="
-            known = is_field_name(found[0]) if is_name else found[0] in VOCABULARY
+            known = found[0] in QUERY_KEYS or found[0] in VOCABULARY
             return self._keep(found[0]) if known else self.names.name(found[0])
 
         return re.sub(r"[^?&=]+", piece, text)

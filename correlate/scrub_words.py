@@ -37,7 +37,7 @@ OWN_WORDS = frozenset(
     [
         *(("", key) for key in words(
             """identified_by direction method scheme auth ended_by kind request_class stop_reason
-            entrypoint purpose"""
+            entrypoint"""
         )),
         ("body", "content_encoding"),
         ("events", "event"),
@@ -70,6 +70,7 @@ PRODUCTS = words(
     """claude-cli claude-code claude-vscode agent-sdk axios Bun node undici external internal ant
     cli sdk-cli sdk-ts sdk-py"""
 )
+QUERY_KEYS = words("beta limit")
 API_STEPS = words(
     """v1 v2 messages count_tokens batches api event_logging batch claude_code settings
     policy_limits claude_cli eval hello oauth models files"""
