@@ -25,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "captures" / CAPTURED
     folder.mkdir(parents=True)
     manifest = Manifest(
-        session_id=CAPTURED, cwd="/work/shop", claude_versions=["2.1.39"], first_seen=100.0
+        session_id=CAPTURED, cwd="/projects/shop", claude_versions=["2.1.39"], first_seen=100.0
     )
     (folder / "manifest.json").write_bytes(orjson.dumps(manifest.to_json()))
     call = Exchange(
@@ -48,7 +48,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     record: dict[str, Any] = {
         "pid": me,
         "sessionId": RUNNING,
-        "cwd": "/work/mine",
+        "cwd": "/projects/mine",
         "status": "busy",
     }
     record |= {"startedAt": time.time() * 1000, "version": "2.1.325"}
@@ -57,9 +57,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (live / f"{gone}.json").write_text(json.dumps({"pid": gone, "sessionId": GONE}))
     (live / "secret.key").write_text("never opened")
     (live / "secret.key").chmod(0)
-    project = tmp_path / "claude" / "projects" / "-work-old"
+    project = tmp_path / "claude" / "projects" / "-projects-old"
     project.mkdir(parents=True)
-    line = {"type": "user", "cwd": "/work/old", "message": {"content": "Mend the roof\nplease"}}
+    line = {"type": "user", "cwd": "/projects/old", "message": {"content": "Mend the roof\nplease"}}
     (project / f"{WRITTEN}.jsonl").write_text(json.dumps(line) + "\n")
     monkeypatch.setenv("CCWIRE_SESSIONS", str(tmp_path / "sessions.json"))
     return tmp_path
@@ -86,7 +86,7 @@ def test_captured_and_running_sessions_are_listed(place: Path) -> None:
         200,
     )
     assert captured["cost_usd"] == pytest.approx(0.003 + 0.003 + 0.0027)
-    assert (captured["project"], captured["version"]) == ("/work/shop", "2.1.39")
+    assert (captured["project"], captured["version"]) == ("/projects/shop", "2.1.39")
 
 
 def test_a_record_whose_process_is_gone_is_shown_as_such(place: Path) -> None:
@@ -98,7 +98,7 @@ def test_all_includes_sessions_that_only_have_a_transcript(place: Path) -> None:
     row = listed(place, "--all")[WRITTEN]
     assert (row["title"], row["project"], row["captured"]) == (
         "Mend the roof please",
-        "/work/old",
+        "/projects/old",
         False,
     )
 
