@@ -53,6 +53,10 @@ def command(session: str, target: Path, captures: Path, claude_dir: Path, as_jso
         unfinished.replace(target)
     except PackDamaged as damage:
         raise UserError(f"{damage}; mend or remove the pack first.") from None
+    except OSError as error:
+        raise UserError(
+            f"the copy could not be made: {error.strerror}; mend that first."
+        ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     _print(copied, target, as_json)

@@ -100,7 +100,7 @@ def assert_no_word_left(sources: Iterable[Path], copy: Path) -> None:
     assert len(texts) > 30
     known = words_in(key for document in documents for key in _keys(document))
     left = (texts - known - vocabulary(snapshot(sources))) & words_in(_all_of(copy))
-    assert left == set()
+    assert left == set(), sorted(left)
 
 
 def vocabulary(known: dict[str, Field]) -> set[str]:
