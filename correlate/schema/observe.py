@@ -8,6 +8,7 @@ from typing import Any
 
 from addon.format import EXCHANGES, MANIFEST, parse_file_name, parse_json
 from correlate.lines import BadLine, parse_line
+from correlate.pack import PACK_SUFFIX, PackDamaged, members, packs
 from correlate.schema.freeze import snapshot_of
 from correlate.schema.layout import layout_of
 from correlate.schema.shapes import Shapes
@@ -87,6 +88,8 @@ class Observer:
     def file(self, path: Path) -> None:
         if parse_file_name(path.name):
             self._capture(path)
+        elif path.name.endswith(PACK_SUFFIX):
+            self._packed(path)
         elif path.suffix == ".jsonl":
             self._lines(path)
         else:
@@ -111,8 +114,17 @@ class Observer:
         found = {version: snapshot_of(shapes, version) for version, shapes in self._shapes.items()}
         return Observation(found, self._exchanges, self._records, self._unreadable)
 
-    def _capture(self, path: Path) -> None:
-        value = self._read(path)
+    def _packed(self, pack: Path) -> None:
+        """Exchange files that `ccwire pack` put into one; what also lies open is read there."""
+        try:
+            for entry, data in members(pack):
+                if not (path := pack.parent / entry.name).exists():
+                    self._capture(path, data)
+        except PackDamaged:
+            self._unreadable.append(BadLine(pack, 0, "damaged"))
+
+    def _capture(self, path: Path, data: bytes | None = None) -> None:
+        value = self._read(path, data)
         if value is None:
             return
         sequence, direction = parse_file_name(path.name) or (0, "")
@@ -185,9 +197,9 @@ class Observer:
         self._of(version, Place(str(path))).see(_note_bucket(path), value)
         self._records += 1
 
-    def _read(self, path: Path) -> dict[str, Any] | None:
+    def _read(self, path: Path, data: bytes | None = None) -> dict[str, Any] | None:
         try:
-            value = parse_json(path.read_bytes())
+            value = parse_json(path.read_bytes() if data is None else data)
         except ValueError:
             self._unreadable.append(BadLine(path, 0, "malformed"))
             return None
@@ -217,6 +229,8 @@ class Observer:
 def _is_source(path: Path) -> bool:
     if path.suffix == ".jsonl":
         return path.name != EXCHANGES
+    if path.name.endswith(PACK_SUFFIX):
+        return path == next(iter(packs(path.parent)), None)
     return parse_file_name(path.name) is not None or _is_note(path)
 
 

@@ -17,6 +17,7 @@ from addon.store import CaptureStore
 from ccwire.cli import main
 from ccwire.commands.pack import Busy, pack_session, unpack_session
 from correlate.pack import described, exchange_files, members, packs, verify
+from correlate.schema.observe import observe
 from lab.made_session import MadeSession
 
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -91,6 +92,18 @@ def test_reconcile_says_the_same_of_a_packed_session(captures: Path) -> None:
     run(captures, "pack", SESSION)
     assert run(captures, "reconcile", SESSION, "--json").output == before
     assert "inferred: it offers no tools" in before
+
+
+def test_schema_sees_the_same_in_a_packed_session(captures: Path, folder: Path) -> None:
+    before = observe([captures])
+    run(captures, "pack", SESSION)
+    after = observe([captures])
+    assert after.snapshot == before.snapshot
+    assert (after.exchanges, after.unreadable) == (before.exchanges, [])
+    assert before.exchanges == 6
+    (pack,) = packs(folder)
+    pack.write_bytes(pack.read_bytes()[:-40])
+    assert [(bad.path, bad.reason) for bad in observe([captures]).unreadable] == [(pack, "damaged")]
 
 
 def test_a_proxy_goes_on_numbering_behind_a_pack(captures: Path, folder: Path) -> None:
