@@ -51,7 +51,7 @@ class Baseline:
         return self._look(lambda shapes: see_record(shapes, record))
 
     def _look(self, see: Callable[[Shapes], None]) -> list[str]:
-        if not self._known:
+        if not self._known:  # nothing was shipped, so nothing can be new
             return []
         self._met.fresh = False
         see(self._met)
