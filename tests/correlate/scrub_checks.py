@@ -122,7 +122,9 @@ _FIXED = (
 
 
 def words_in(texts: Iterable[str]) -> set[str]:
-    return {word.casefold() for text in texts for word in WORD.findall(text)}
+    words = {word.casefold() for text in texts for word in WORD.findall(text)}
+    # Digits of an id, which another id may have by chance.
+    return {word for word in words if not set(word) <= set("abcdef")}
 
 
 def _texts(value: Any) -> Iterator[str]:
