@@ -21,7 +21,8 @@ from correlate.scrub_words import API_STEPS, HEADERS_KEPT, PRODUCTS, SEALED_KEYS
 from correlate.totals import totals_of
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-WORD = re.compile(r"[^\W\d_]{4,}")
+# Not beside a digit: in there it is a piece of an id, and two ids may share one by chance.
+WORD = re.compile(r"(?<![^\W_])[^\W\d_]{4,}(?![^\W_])")
 _ID_FIELDS = ("session_id", "agent_id", "request_id", "message_id", "tool_use_id", "parent")
 
 
