@@ -16,7 +16,7 @@ COMMANDS = {
     "schema": "See a change of the client's formats the day it ships.",
     "hooks": "Let the client tell which process is which session.",
     "scrub": "Make a copy to share, every text replaced by filler.",
-    "pack": "Pack a session's files into one a hundredth the size, and back.",
+    "pack": "Pack a session's files into one that holds what repeats once, and back.",
     "doctor": "Check that everything is in place for a capture.",
 }
 

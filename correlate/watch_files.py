@@ -9,8 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from addon.format import EXCHANGES, MANIFEST, PART_SUFFIX, UNKNOWN, Exchange, parse_json
-from correlate.captures import read_manifest, session_folders
+from addon.format import (
+    EXCHANGES,
+    MANIFEST,
+    PART_SUFFIX,
+    Exchange,
+    is_session_id,
+    parse_json,
+)
+from correlate.captures import read_manifest
 from correlate.watch import InFlight, SeenCall, SessionWatch
 
 RECENT_SECONDS = 3600.0
@@ -56,9 +63,7 @@ class CaptureTail:
         return new
 
     def _folders(self, now: float) -> list[Path]:
-        folders = session_folders(self._captures)
-        if (unknown := self._captures / UNKNOWN).is_dir() and not unknown.is_symlink():
-            folders.append(unknown)
+        folders = _session_folders(self._captures)
         if self._every:
             return folders
         active = {folder: _active_at(folder) for folder in folders}
@@ -162,6 +167,17 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _session_folders(captures: Path) -> list[Path]:
+    """Those of sessions, `unknown`, and of a session whose first call is still under way."""
+    if not captures.is_dir():
+        return []
+    return sorted(
+        folder
+        for folder in captures.iterdir()
+        if is_session_id(folder.name) and folder.is_dir() and not folder.is_symlink()
+    )
 
 
 def _active_at(folder: Path) -> float:

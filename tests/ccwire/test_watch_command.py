@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +24,11 @@ from addon.format import EXCHANGES, MANIFEST, Manifest
 from ccwire.cli import main
 from ccwire.watch_frame import FrameView
 from correlate.watch import InFlight, View, frame
+from correlate.watch_files import CaptureTail
+from lab.scenarios import named
 from lab.terminal import Terminal
 from tests.correlate.test_watch import NOW, OTHER, SESSION, exchange, line, watched
+from tests.rig import new_session, rig, until
 
 ROWS, COLUMNS = 24, 80
 
@@ -126,6 +130,31 @@ def test_a_missing_folder_is_told(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["watch", "--once", "--captures", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert "give --captures DIR" in result.output
+
+
+def test_a_call_of_a_real_proxy_is_seen_in_flight_and_then_done(tmp_path: Path) -> None:
+    slow = named("slow:deltas=8,delay=0.1")
+    with rig(tmp_path, slow) as made:
+        session = new_session()
+        tail = CaptureTail(made.captures, every=True)
+        call = threading.Thread(target=made.ask, args=(slow, session))
+        call.start()
+        seen: list[tuple[str, InFlight]] = []
+
+        def answered() -> bool:
+            tail.look(time.time())
+            seen[:] = frame(tail.sessions, View(), time.time()).in_flight
+            return bool(seen) and seen[0][1].status == 200
+
+        until(answered)
+        ((in_session, flight),) = seen
+        assert (in_session, flight.model) == (session, "claude-sonnet-4-5")
+        assert flight.first_byte is not None
+        call.join()
+        made.exchanges(session, 1)
+        tail.look(time.time())
+    found = frame(tail.sessions, View(), time.time())
+    assert (found.in_flight, found.total.calls, found.total.errors) == ((), 1, 0)
 
 
 def command(captures: Path, *more: str) -> list[str]:
