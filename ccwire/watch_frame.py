@@ -66,9 +66,10 @@ def _footer(frame: Frame) -> Text:
 
 def _warnings(frame: Frame) -> list[Text]:
     found = []
-    if not frame.calls and not frame.in_flight:
-        asked = "no errors" if frame.view.errors_only else "no calls yet: `ccwire run claude`"
-        found.append(Text(asked, style="dim"))
+    if frame.view.errors_only and not frame.calls:
+        found.append(Text("no errors", style="dim"))
+    elif not frame.calls and not frame.in_flight:
+        found.append(Text("no calls yet: `ccwire run claude` makes some", style="dim"))
     if frame.drift:
         newest = list(frame.drift)[-1]
         said = f"drift: {len(frame.drift)} not in the baseline, such as {_plain(newest)}"
