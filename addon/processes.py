@@ -19,7 +19,7 @@ logger = logging.getLogger("ccwire")
 Address = tuple[str, int]
 
 _KEPT = 4096
-_PATIENCE = 2.0
+_PATIENCE = 5.0
 _ASKED_FIRST = 64
 
 

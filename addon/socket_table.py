@@ -1,6 +1,8 @@
 """Linux's own table of sockets: faster than asking each process for all its connections.
 
-A client may close a connection within milliseconds, and then nobody can tell whose it was.
+A client may close a connection within milliseconds, and then nobody can tell whose it was. The
+kernel is asked for the one socket; the table as a file is long on a busy machine, and a line of it
+may be missed while others come and go, so it is read only where the kernel may not be asked.
 """
 
 import os
@@ -10,6 +12,11 @@ from collections.abc import Iterable, Iterator
 
 Address = tuple[str, int]
 
+_SOCK_DIAG = 4  # the netlink protocol
+_BY_FAMILY = 20
+_REQUEST = 1
+_ANY_COOKIE = (1 << 32) - 1
+
 
 def is_there() -> bool:
     return os.path.exists("/proc/net/tcp")
@@ -17,7 +24,10 @@ def is_there() -> bool:
 
 def owner(client: Address, proxy: Address, asked_first: Iterable[int]) -> int | None:
     """The process that holds the client's end; those likely to are asked first."""
-    inode = _inode(client, proxy)
+    try:
+        inode = _asked(client, proxy)
+    except OSError:  # a sandbox may forbid the question
+        inode = _read(client, proxy)
     if inode is None:
         return None
     link = f"socket:[{inode}]"
@@ -28,7 +38,29 @@ def owner(client: Address, proxy: Address, asked_first: Iterable[int]) -> int | 
     return None
 
 
-def _inode(client: Address, proxy: Address) -> int | None:
+def _asked(client: Address, proxy: Address) -> int | None:
+    """Asks the kernel for the socket between the two (`sock_diag(7)`)."""
+    family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+    ends = [
+        socket.inet_pton(family, h.partition("%")[0]).ljust(16, b"\0") for h, _ in (client, proxy)
+    ]
+    between = struct.pack("!HH", client[1], proxy[1]) + b"".join(ends)
+    wanted = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, 0)
+    question = wanted + between + struct.pack("=III", 0, _ANY_COOKIE, _ANY_COOKIE)
+    header = struct.pack("=IHHII", 16 + len(question), _BY_FAMILY, _REQUEST, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
+        kernel.settimeout(1)
+        kernel.send(header + question)
+        answer = kernel.recv(8192)
+    (kind,) = struct.unpack_from("=H", answer, 4)
+    if kind != _BY_FAMILY or len(answer) < 88:
+        return None  # no such socket
+    (inode,) = struct.unpack_from("=I", answer, 84)
+    is_between = answer[20:24] == between[:4]  # else it is one that listens
+    return inode or None if is_between else None
+
+
+def _read(client: Address, proxy: Address) -> int | None:
     for family, table in ((socket.AF_INET, "/proc/net/tcp"), (socket.AF_INET6, "/proc/net/tcp6")):
         try:
             pair = f" {_hexadecimal(family, client)} {_hexadecimal(family, proxy)} "

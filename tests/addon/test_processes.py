@@ -24,10 +24,31 @@ def connection() -> Iterator[tuple[Address, Address]]:
             yield client.getsockname(), client.getpeername()
 
 
-@pytest.fixture(params=["the system's table", "each process"])
+@pytest.fixture(params=["the kernel", "its table's file", "each process"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "its table's file":
+        monkeypatch.setattr(socket_table, "_asked", _forbidden)
     if request.param == "each process":
         monkeypatch.setattr(socket_table, "is_there", lambda: False)
+
+
+def _forbidden(client: Address, proxy: Address) -> int | None:
+    raise PermissionError
+
+
+def test_the_kernel_tells_no_socket_that_only_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert socket_table.owner(server.getsockname(), ("127.0.0.1", 9), []) is None
+
+
+def test_the_owner_is_found_among_thousands_of_sockets_that_come_and_go(
+    connection: tuple[Address, Address],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for _ in range(3000):
+            socket.create_connection(server.getsockname()).close()
+            server.accept()[0].close()
+        assert socket_table.owner(*connection, [os.getpid()]) == os.getpid()
 
 
 def test_the_owner_of_a_connection_is_found(way: None, connection: tuple[Address, Address]) -> None:
