@@ -42,14 +42,18 @@ class FrameView:
         )
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def _headline(frame: Frame) -> Text:
     total = frame.total
     parts = [
         ("ccwire watch", "bold"),
         ("  PAUSED" if frame.view.paused else "", "bold yellow"),
-        (f"  {len(frame.sessions)} sessions" if len(frame.sessions) != 1 else "  1 session", ""),
-        (f"  {total.calls} calls", ""),
-        (f"  {total.errors} errors", "red" if total.errors else "dim"),
+        (f"  {_counted(len(frame.sessions), 'session')}", ""),
+        (f"  {_counted(total.calls, 'call')}", ""),
+        (f"  {_counted(total.errors, 'error')}", "red" if total.errors else "dim"),
         (f"  {_cost(total)}", "green"),
         (f"  {len(frame.in_flight)} in flight", "yellow" if frame.in_flight else "dim"),
         (f"  {datetime.fromtimestamp(frame.at):%H:%M:%S}", "dim"),

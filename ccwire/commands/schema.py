@@ -138,7 +138,8 @@ def check_command(
         _print_changes(changes)
         against = baseline.name if baseline is not None else _baselines_of(observation)
         what = f"{count(observation.exchanges)} exchanges and {count(observation.records)} records"
-        drifted = f"{len(changes)} do not fit" if changes else "no drift"
+        do_not_fit = "1 does not fit" if len(changes) == 1 else f"{len(changes)} do not fit"
+        drifted = do_not_fit if changes else "no drift"
         click.echo(f"{what} against {against}: {drifted}.")
     _say_unreadable(observation)
     ctx.exit(1 if changes else 0)

@@ -254,11 +254,11 @@ def test_keys_work_and_the_terminal_is_left_as_it_was(captures: Path) -> None:
         program.expect("2 sessions  2 calls  0 errors")
         assert program.mode() != before
         program.type("f")
-        program.expect("1 session  1 calls")
+        program.expect("1 session  1 call")
         program.type("ff")
         program.expect("f session: all")
         append(captures, 3)
-        program.expect("1 errors")
+        program.expect("1 error")
         program.type("e")
         program.expect("e errors only: on")
         program.type("p")
