@@ -17,25 +17,18 @@ from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import server_hooks
 
-from addon.filing import Filing
-from addon.key import KEY_FILE, redaction_key
+from addon.desk import Places, desk, prepare
 from addon.launch import LOOPBACK
 from addon.processes import ProcessResolver, ProcessTable
 from addon.record import RequestSeen, ResponseSeen
-from addon.recovery import recover
-from addon.redact import Redactor
-from addon.session_lookup import SessionLookup
-from addon.sessions import SessionsMap, default_sessions_path
-from addon.store import CaptureStore
+from addon.sessions import default_sessions_path
 from addon.view import AnswerView
-from addon.writer import Answered, Begun, Ended, Writer
+from addon.writer import Answered, Begun, Desk, Ended, Writer
+from addon.writer_process import RemoteDesk
 
 logger = logging.getLogger("ccwire")
 
 DEFAULT_HOSTS = ("api.anthropic.com", "statsig.anthropic.com")
-
-# The writer thread must not hold the interpreter for the usual 5 ms while an event waits.
-_SWITCH_SECONDS = 0.0005
 
 
 class Capture:
@@ -169,14 +162,14 @@ class Capture:
         """When the proxy runs or a client connects: the port is open a little before `running`."""
         if self._writer is not None or self._stopped:
             return
-        store = CaptureStore(Path(ctx.options.capture_dir).expanduser())
-        _prepare(store)
-        sessions = Path(ctx.options.capture_sessions or default_sessions_path()).expanduser()
+        places = Places(
+            captures=Path(ctx.options.capture_dir).expanduser(),
+            sessions=Path(ctx.options.capture_sessions or default_sessions_path()).expanduser(),
+            claude_dir=_claude_dir(),
+        )
+        prepare(places)
         self._resolver = ProcessResolver(ProcessTable().find)
-        lookup = SessionLookup(SessionsMap(sessions), _claude_dir())
-        redactor = Redactor(redaction_key(sessions.with_name(KEY_FILE)))
-        self._writer = Writer(Filing(store, redactor, self._resolver, lookup))
-        sys.setswitchinterval(_SWITCH_SECONDS)
+        self._writer = Writer(_desk(places, self._resolver))
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
             ctx.options.update(flow_detail=0)  # its lines show URLs as they came
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):
@@ -186,7 +179,7 @@ class Capture:
                 f"ccwire: OPEN TO OTHERS: the proxy listens on {ctx.options.listen_host}, so other "
                 "machines can use it; start it with --listen-host 127.0.0.1 if you do not mean that"
             )
-        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {store.root}")
+        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {places.captures}")
 
     def _begin(self, flow: http.HTTPFlow) -> None:
         if self._writer is None:
@@ -230,16 +223,14 @@ class Capture:
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 
 
-def _prepare(store: CaptureStore) -> None:
-    """Whatever is wrong with the folder, the proxy starts: an error logged now would end it."""
-    try:
-        store.prepare()
-        if count := recover(store):
-            logger.warning(f"ccwire: {count} exchanges of a killed proxy recovered")
-    except OSError as error:
-        logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
-    except Exception as error:
-        logger.warning(f"ccwire: what a killed proxy left could not be recovered ({error!r})")
+def _desk(places: Places, resolver: ProcessResolver) -> Desk:
+    """In a process of its own; in this one where there is no Python to start, or no process."""
+    if not getattr(sys, "frozen", False):
+        try:
+            return RemoteDesk(places, resolver)
+        except OSError as error:
+            logger.warning(f"ccwire: no process to write in ({error.strerror}): the proxy's own")
+    return desk(places, resolver)
 
 
 def _is_local(peer: tuple[str, int] | None) -> bool:

@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from addon import manifest as manifests
 from addon.answer import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.books import Books, Finished
 from addon.drift import DriftWatch, Sighting
 from addon.identity import Evidence, Identity, identify
-from addon.processes import ClientProcess, ProcessResolver
+from addon.processes import ClientProcess
 from addon.record import (
     RequestRecord,
     RequestSeen,
@@ -42,6 +42,12 @@ logger = logging.getLogger("ccwire")
 _IDLE_SECONDS = 0.05  # at a time: the next request must not find the writer busy
 _CLOSING_SECONDS = 2.0
 _TELEMETRY_SECONDS = 15.0  # longer than any client takes to say which session it has
+
+
+class Processes(Protocol):
+    """Whoever knows which process is at the other end of a connection."""
+
+    def process(self, connection_id: str) -> ClientProcess | None: ...
 
 
 @dataclass(slots=True)
@@ -69,12 +75,12 @@ class Filing:
         self,
         store: CaptureStore,
         redactor: Redactor,
-        resolver: ProcessResolver,
+        processes: Processes,
         lookup: SessionLookup,
     ) -> None:
         self._store = store
         self._redactor = redactor
-        self._resolver = resolver
+        self._processes = processes
         self._lookup = lookup
         self._open: dict[str, _Open] = {}
         self._books = Books(store, lookup.entry)
@@ -84,7 +90,7 @@ class Filing:
 
     def begin(self, seen: RequestSeen) -> None:
         record = request_record(seen, self._redactor)
-        process = self._resolver.process(seen.connection_id)
+        process = self._processes.process(seen.connection_id)
         if process is not None and record.facts.claude_version:
             self._lookup.is_client(process)
         identity = self._identify(record, process)
@@ -162,8 +168,8 @@ class Filing:
             self._look_for_drift(session_id, finished)
         logger.info(summary(session_id, line))
 
-    def settle(self) -> None:
-        """After each batch: writes parts and books, and files what waited for a session."""
+    def note(self) -> None:
+        """After each batch: writes into the parts what a kill must not take."""
         for flow_id, exchange in list(self._open.items()):
             if exchange.unwritten:
                 try:
@@ -171,6 +177,10 @@ class Filing:
                 except OSError as error:
                     self.failed(flow_id, error)
                 exchange.unwritten.clear()
+
+    def settle(self) -> None:
+        """After a batch or a few: writes parts and books, files what waited for a session."""
+        self.note()
         self._books.write()
         self._file_waiting(time.time() - _TELEMETRY_SECONDS)
 
@@ -179,9 +189,13 @@ class Filing:
         self._drift.look(_IDLE_SECONDS)
 
     def close(self) -> None:
-        for flow_id in list(self._open):
+        """A proxy that is stopped tells the end of each exchange; one that is killed does not."""
+        for flow_id, exchange in list(self._open.items()):
             try:
-                self.end(flow_id, time.time(), "proxy_stopped", "the proxy was stopped")
+                self._gap(
+                    exchange.identity.session_id, "recovered", exchange, "the proxy was killed"
+                )
+                self.end(flow_id, time.time(), "proxy_stopped", "the proxy was killed")
             except Exception as error:
                 self.failed(flow_id, error)
         self.settle()

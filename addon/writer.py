@@ -1,4 +1,4 @@
-"""The writer thread: takes what the proxy saw, in order, and hands it to the filing desk.
+"""The writer thread: takes what the proxy saw, in order, and hands it to the desk.
 
 The proxy's side only appends to memory. The queue is bounded in bytes: when the disk cannot keep
 up, exchanges lose their bodies and say so; the client never waits.
@@ -10,8 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from addon.filing import Filing
 from addon.record import RequestSeen, ResponseSeen
 
 logger = logging.getLogger(__name__)
@@ -57,11 +57,33 @@ class Ended:
 Job = Begun | Answered | Chunk | Lost | Ended
 
 
+class Desk(Protocol):
+    """Whoever files what the proxy saw: here, or at the other end of a pipe."""
+
+    def begin(self, seen: RequestSeen) -> None: ...
+
+    def answered(self, flow_id: str, response: ResponseSeen) -> None: ...
+
+    def chunk(self, flow_id: str, at: float, data: bytes) -> None: ...
+
+    def lost(self, flow_id: str) -> None: ...
+
+    def end(self, flow_id: str, at: float, ended_by: str, error: str | None) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def idle(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def failed(self, flow_id: str | None, error: Exception) -> None: ...
+
+
 class Writer:
     """Owns the thread and the queue."""
 
-    def __init__(self, filing: Filing, *, limit: int = 256 * 1024 * 1024) -> None:
-        self._filing = filing
+    def __init__(self, desk: Desk, *, limit: int = 256 * 1024 * 1024) -> None:
+        self._desk = desk
         self._limit = limit
         self._jobs: deque[Job] = deque()
         self._handed = 0  # bytes, counted by the loop's side only
@@ -124,6 +146,7 @@ class Writer:
             self._jobs.append(Lost(flow_id))
 
     def _run(self) -> None:
+        desk = self._desk
         while True:
             woken = self._wake.wait(_IDLE_SECONDS)
             if woken and not self._closing:
@@ -132,36 +155,37 @@ class Writer:
             closing = self._closing
             for _ in range(len(self._jobs)):  # what comes meanwhile is for the next batch
                 self._one(self._jobs.popleft())
-            self._safely(self._filing.settle, None)
+            safely(desk, desk.settle)
             if not woken:
-                self._safely(self._filing.idle, None)
+                safely(desk, desk.idle)
             if closing and not self._jobs:
-                self._safely(self._filing.close, None)
+                safely(desk, desk.close)
                 return
 
     def _one(self, job: Job) -> None:
-        filing = self._filing
+        desk = self._desk
         match job:
             case Chunk(flow_id, at, data):
-                self._safely(lambda: filing.chunk(flow_id, at, data), flow_id)
+                safely(desk, lambda: desk.chunk(flow_id, at, data), flow_id)
                 self._done += len(data) + _OVERHEAD
             case Begun(request):
-                self._safely(lambda: filing.begin(request), request.flow_id)
+                safely(desk, lambda: desk.begin(request), request.flow_id)
                 self._done += len(request.body)
             case Answered(flow_id, response):
-                self._safely(lambda: filing.answered(flow_id, response), flow_id)
+                safely(desk, lambda: desk.answered(flow_id, response), flow_id)
             case Ended(flow_id, at, ended_by, error):
-                self._safely(lambda: filing.end(flow_id, at, ended_by, error), flow_id)
+                safely(desk, lambda: desk.end(flow_id, at, ended_by, error), flow_id)
                 self._lossy.discard(flow_id)
             case Lost(flow_id):
-                self._safely(lambda: filing.lost(flow_id), flow_id)
+                safely(desk, lambda: desk.lost(flow_id), flow_id)
 
-    def _safely(self, act: Callable[[], None], flow_id: str | None) -> None:
-        """Whatever goes wrong in capturing is recorded, and the next exchange is captured."""
+
+def safely(desk: Desk, act: Callable[[], None], flow_id: str | None = None) -> None:
+    """Whatever goes wrong in capturing is recorded, and the next exchange is captured."""
+    try:
+        act()
+    except Exception as error:
         try:
-            act()
-        except Exception as error:
-            try:
-                self._filing.failed(flow_id, error)
-            except Exception:
-                logger.exception("ccwire: a loss could not be recorded")
+            desk.failed(flow_id, error)
+        except Exception:
+            logger.exception("ccwire: a loss could not be recorded")

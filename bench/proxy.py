@@ -45,11 +45,16 @@ class Way:
         return connection
 
     def cpu(self) -> float:
-        times = psutil.Process(self.pid).cpu_times()
-        return float(times.user + times.system)
+        times = [process.cpu_times() for process in self._processes()]
+        return float(sum(one.user + one.system for one in times))
 
     def memory(self) -> int:
-        return int(psutil.Process(self.pid).memory_info().rss)
+        return sum(int(process.memory_info().rss) for process in self._processes())
+
+    def _processes(self) -> list[psutil.Process]:
+        """The proxy and those it has started: our writer is one."""
+        proxy = psutil.Process(self.pid)
+        return [proxy, *proxy.children(recursive=True)]
 
 
 @click.command()

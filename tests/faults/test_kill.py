@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import orjson
+import psutil
 
 from addon.recovery import recover
 from addon.store import CaptureStore
@@ -54,6 +55,9 @@ def test_three_kills_of_a_real_proxy_lose_nothing_that_was_finished(tmp_path: Pa
             for thread in threads:
                 thread.start()
             until(lambda: _told(wire, sessions[0]) > 4 * (kill + 1), 30)  # noqa: B023
+            if kill != 1:  # else its writer lives on, and finishes its files
+                for writer in psutil.Process(wire.proxy.pid).children():
+                    writer.kill()
             wire.proxy.kill()
             for thread in threads:
                 thread.join()

@@ -1,0 +1,180 @@
+"""The writer's own process, with real processes: what it files, and what happens when one ends."""
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from addon import capture, writer_process
+from addon.desk import Places
+from addon.filing import Filing
+from addon.processes import ClientProcess, ProcessResolver
+from addon.writer import Ended, Writer
+from addon.writer_process import RemoteDesk
+from tests.faults import busy
+from tests.faults.folder import check
+from tests.rig import until
+
+SESSION = busy.SESSIONS[0]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path / "captures", tmp_path / "sessions.json", tmp_path / "claude")
+
+
+class Wire:
+    """A writer thread and its process."""
+
+    def __init__(self, places: Places, limit: int = 1 << 28) -> None:
+        self.captures = places.captures
+        self.desk = RemoteDesk(places, busy.Known())
+        self.writer = Writer(self.desk, limit=limit)
+
+    @property
+    def pid(self) -> int:
+        return self.desk._process.pid
+
+    def exchange(self, flow_id: str, *, process: int = 0, upto: int | None = None) -> None:
+        for job in busy.jobs(flow_id, SESSION, process=process)[:upto]:
+            self.writer.put(job)
+
+    def lines(self) -> dict[str, dict[str, object]]:
+        path = self.captures / SESSION / "exchanges.jsonl"
+        found = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+        return {line["flow_id"]: line for line in found}
+
+    def gaps(self, session: str) -> list[tuple[str, str]]:
+        manifest = orjson.loads((self.captures / session / "manifest.json").read_bytes())
+        return [(gap["kind"], gap["detail"]) for gap in manifest["gaps"]]
+
+    def has_part(self) -> bool:
+        parts = (self.captures / SESSION).glob("*.part")
+        return any(b"message_start" in part.read_bytes() for part in parts)
+
+
+@pytest.fixture
+def wire(places: Places) -> Iterator[Wire]:
+    made = Wire(places)
+    yield made
+    made.writer.close()
+
+
+def test_it_files_what_it_is_told(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    for number in range(20):
+        wire.exchange(f"flow-{number}", process=4000 + number)
+    wire.writer.close()
+    held = check(wire.captures)[SESSION]
+    assert [*held.lines] == [f"flow-{n}" for n in range(20)]
+    assert [line["pid"] for line in wire.lines().values()] == [4000 + n for n in range(20)]
+    said = [record.getMessage() for record in caplog.records if "claude-sonnet" in record.message]
+    assert len(said) == 20
+    assert f"  {SESSION[:8]}  messages  " in said[0]
+    assert ":ccwire:" not in said[0]
+    assert wire.desk._process.returncode == 0
+
+
+def test_signals_are_for_the_proxy(wire: Wire) -> None:
+    wire.exchange("before")
+    until(lambda: (wire.captures / SESSION / "exchanges.jsonl").exists())
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(wire.pid, name)
+    wire.exchange("after")
+    wire.writer.close()
+    assert [*wire.lines()] == ["before", "after"]
+
+
+def test_when_the_proxy_is_killed_its_files_are_finished(wire: Wire) -> None:
+    wire.exchange("whole")
+    wire.exchange("cut", upto=5)
+    until(wire.has_part)
+    wire.desk._pipe.close()  # as the system does for a process that is gone
+    assert wire.desk._process.wait(10) == 0
+    check(wire.captures)
+    lines = wire.lines()
+    assert (lines["cut"]["ended_by"], lines["cut"]["complete"]) == ("proxy_stopped", False)
+    assert lines["whole"]["complete"]
+    assert wire.gaps(SESSION) == [("recovered", "the proxy was killed")]
+    assert not list((wire.captures / SESSION).glob("*.part"))
+
+
+def test_when_it_is_killed_another_takes_over(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
+    wire.exchange("cut", upto=5)
+    until(wire.has_part)
+    first = wire.pid
+    os.kill(first, signal.SIGKILL)
+    wire.desk._process.wait()
+    wire.writer.put(Ended("cut", time.time(), "http_end", None))  # nobody hears that
+    until(lambda: wire.pid != first)
+    wire.exchange("next")
+    wire.writer.close()
+    check(wire.captures)
+    lines = wire.lines()
+    assert (lines["cut"]["ended_by"], lines["cut"]["complete"]) == ("proxy_stopped", False)
+    assert lines["next"]["complete"]
+    assert ("capture_error", "ChildProcessError: the writing process was ended") in wire.gaps(
+        "unknown"
+    )
+    assert "the writing process was ended" in caplog.text
+
+
+def test_one_that_cannot_live_is_not_started_over_and_over(wire: Wire) -> None:
+    first = wire.pid
+    os.kill(first, signal.SIGKILL)
+    wire.desk._process.wait()
+    for number in range(5):
+        wire.exchange(f"flow-{number}")
+        time.sleep(0.03)
+    assert wire.pid == first
+
+
+def test_one_that_stands_still_holds_nobody_up_and_what_is_lost_is_told(places: Places) -> None:
+    wire = Wire(places, limit=400_000)
+    wire.exchange("before")
+    until(lambda: (wire.captures / SESSION / "exchanges.jsonl").exists())
+    os.kill(wire.pid, signal.SIGSTOP)
+    wire.exchange("flood", upto=2)
+    tee = wire.writer.tee("flood")
+    chunk = busy.events("flood")[2]
+    started = time.monotonic()
+    for _ in range(30_000):
+        tee(chunk)
+    assert time.monotonic() - started < 5
+    wire.writer.put(Ended("flood", time.time(), "http_end", None))
+    os.kill(wire.pid, signal.SIGCONT)
+    wire.writer.close()
+    check(wire.captures)
+    line = wire.lines()["flood"]
+    assert (line["complete"], line["ended_by"]) == (False, "proxy_stopped")
+    assert wire.gaps(SESSION) == [("capture_error", "disk too slow")]
+
+
+def test_where_no_process_can_be_started_the_proxy_writes_itself(
+    places: Places, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*given: object, **more: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(writer_process.subprocess, "Popen", refuse)
+    resolver = ProcessResolver(lambda client, proxy: ClientProcess(1, 1.0))
+    assert isinstance(capture._desk(places, resolver), Filing)
+    assert "no process to write in" in caplog.text
+    resolver.close()
+
+
+def test_a_frozen_program_has_no_python_to_start(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture.sys, "frozen", True, raising=False)
+    resolver = ProcessResolver(lambda client, proxy: None)
+    assert isinstance(capture._desk(places, resolver), Filing)
+    resolver.close()
