@@ -27,9 +27,8 @@ def prepare(places: Places) -> None:
     try:
         store.prepare()
         if count := recover(store):
-            logger.warning(
-                f"ccwire: {count} {'exchange' if count == 1 else 'exchanges'} of a killed proxy recovered"
-            )
+            what = "1 exchange" if count == 1 else f"{count} exchanges"
+            logger.warning(f"ccwire: {what} of a killed proxy recovered")
     except OSError as error:
         logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
     except Exception as error:
