@@ -16,7 +16,8 @@ from ccwire.tables import Column, console, print_table
 BENCHMARKS = {
     "proxy": "time to the first event, whole stream, requests a second, processor time, memory",
     "hook": "hook, start to exit",
-    "reconcile": "reconcile a transcript tree, ccusage, cost of growing",
+    "reconcile": "reconcile a transcript tree, ccusage",
+    "growth": "cost of a further call, as a session grows",
     "schema": "schema observe",
     "pack": "capture folder, pack",
 }

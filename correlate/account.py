@@ -212,9 +212,14 @@ def _facts(
     Gives what they say, and which of them are not whole. A capture without them has its numbers.
     """
     wanted = {call.sequence for call in joined.calls_alone if call.kind == "messages"}
+    as_long: dict[int | None, list[Exchange]] = {}
+    for call in calls:
+        as_long.setdefault(call.messages, []).append(call)
     for broken in joined.calls_alone:
         if broken.kind == "messages" and not (broken.complete and (broken.status or 500) < 400):
-            candidates = [call for call in calls if may_repeat(broken, call)]
+            candidates = [
+                call for call in as_long.get(broken.messages, ()) if may_repeat(broken, call)
+            ]
             if not any(c.request_sha256 == broken.request_sha256 for c in candidates):
                 wanted.update(call.sequence for call in candidates)
     files = CaptureFiles(folder)

@@ -6,7 +6,7 @@ What is read off the request itself is marked as inferred.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +108,28 @@ def repeats(
     if ours is not None and theirs is not None and ours.digest == theirs.digest:
         return "same messages"
     return None
+
+
+class Alike:
+    """Finds the calls whose request is the same, without a look at all the others."""
+
+    def __init__(self, calls: Iterable[Exchange], facts: Mapping[int, RequestFacts]) -> None:
+        self._facts = facts
+        self._groups: dict[object, list[Exchange]] = {}
+        for call in sorted(calls, key=lambda call: call.started):
+            for key in self._keys(call):
+                self._groups.setdefault(key, []).append(call)
+
+    def to(self, call: Exchange) -> list[Exchange]:
+        """In the order in which they began."""
+        found = {c.sequence: c for key in self._keys(call) for c in self._groups.get(key, ())}
+        return sorted(found.values(), key=lambda call: call.started)
+
+    def _keys(self, call: Exchange) -> Iterator[object]:
+        if call.request_sha256:
+            yield "sha256", call.request_sha256
+        if facts := self._facts.get(call.sequence):
+            yield "digest", facts.digest
 
 
 def may_repeat(earlier: Exchange, later: Exchange) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from addon.format import Exchange
 from correlate.findings import Finding, Origin
 from correlate.join import Joined, Pair
-from correlate.kinds import Kind, RequestFacts, purpose_kind, repeats
+from correlate.kinds import Alike, Kind, RequestFacts, purpose_kind, repeats
 from correlate.transcript import Transcript
 from correlate.turns import Turn
 from correlate.usage import Difference, differences, output_of
@@ -112,9 +112,9 @@ class _Alone:
     """Judges what has no partner, knowing the rest of the session."""
 
     def __init__(self, joined: Joined, transcript: Transcript, evidence: Evidence) -> None:
-        self._calls = [*(pair.call for pair in joined.pairs), *joined.calls_alone]
         self._transcript = transcript
         self._evidence = evidence
+        self._alike = Alike([*(p.call for p in joined.pairs), *joined.calls_alone], evidence.facts)
         self._errors = {e.request_id: e for e in transcript.api_errors if e.request_id}
         self._synthetic = {turn.request_id for turn in transcript.turns if turn.synthetic}
         refs = {turn.request_ref for turn in transcript.turns}
@@ -161,7 +161,7 @@ class _Alone:
             why = (*why, f"system/api_error names its request id{attempt}")
         if call.request_id and call.request_id in self._synthetic:
             why = (*why, "a synthetic line names its request id")
-        for later in sorted(self._calls, key=lambda other: other.started):
+        for later in self._alike.to(call):
             if reason := repeats(call, later, self._evidence.facts):
                 return Kind("retried", (*why, f"repeated by call {later.sequence}: {reason}"))
         name = "aborted" if call.ended_by == "client_disconnect" else "failed"

@@ -19,6 +19,9 @@ RUN = (
     "diff latest",
     "diff {session} 3 --json",
     "report latest -o {root}/page.html",
+    "watch --once --all",
+    "watch --once --json",
+    "scrub latest -o {root}/copy",
     "pack --all",
     "pack latest --unpack",
     "schema observe {root}/captures {root}/claude -o {root}/snapshot.json",
@@ -29,7 +32,7 @@ RUN = (
     "hooks install",
     "hooks uninstall",
 )
-ELSEWHERE = ("demo", "run", "watch", "scrub")
+ELSEWHERE = ("demo", "run")
 
 
 def made(root: Path) -> None:
