@@ -4,8 +4,7 @@ No file and no clock here. A line is what stands in `body.events` and, meanwhile
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,11 +19,11 @@ from correlate.sse import Event, SSEParser, parse_event
 _NOT_JSON = object()
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(NamedTuple):
     event: Event
     at_ms: float
     data: Any  # its JSON value, or _NOT_JSON
+    is_clean: bool = False  # whether its bytes were looked at and hold nothing of a secret
 
 
 class StreamedAnswer:
@@ -80,9 +79,11 @@ class StreamedAnswer:
     def _take(self, events: list[Event]) -> list[bytes]:
         ready: list[_Item] = []
         for event in events:
-            item = _Item(event, self._at_ms, _value(event.data))
+            is_clean = not self._redactor.is_suspect(event.raw)
+            item = _Item(event, self._at_ms, _value(event.data), is_clean)
             if piece := _piece(item.data):
-                ready += self._across.push(item, *piece)
+                # Without an escape in it the piece stands in the event as it is.
+                ready += self._across.push(item, *piece, is_clean and b"\\" not in event.raw)
             else:
                 if _type(item.data) == "content_block_stop":
                     self._across.end(_block(item.data))
@@ -93,7 +94,7 @@ class StreamedAnswer:
         kept = []
         for item in items:
             event, value = item.event, item.data
-            clean = self._redactor.body(event.raw)
+            clean = event.raw if item.is_clean else self._redactor.body(event.raw)
             if clean != event.raw:
                 event = parse_event(clean)
                 value = _value(event.data)
@@ -218,6 +219,8 @@ def _event_line(event: Event, at_ms: float, is_json: bool) -> bytes:
 
 
 def _line(event: str, at_ms: float | None, data: bytes | None, raw: bytes | None) -> bytes:
+    if at_ms is not None and data is not None and raw is None:  # as nearly every line is
+        return b'{"event":%s,"at_ms":%.2f,"data":%s}' % (dump(event), at_ms, data)
     line = b'{"event":%s' % dump(event)
     if at_ms is not None:
         line += b',"at_ms":%.2f' % at_ms

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -158,7 +157,7 @@ def main(places: list[str]) -> None:
         for name, *given in batch:
             if name == "begin":
                 processes.are(given[0], given.pop())
-            safely(filing, _bound(getattr(filing, name), given), _flow_id(given[0]))
+            safely(filing, getattr(filing, name), _flow_id(given[0]), given)
         is_due = time.monotonic() - settled < _SETTLE_SECONDS
         if is_due:
             safely(filing, filing.note)
@@ -240,10 +239,6 @@ def _exactly(stream: IO[bytes], size: int) -> bytes | None:
         pieces.append(piece)
         size -= len(piece)
     return b"".join(pieces)
-
-
-def _bound(method: Callable[..., None], given: list[Any]) -> Callable[[], None]:
-    return lambda: method(*given)
 
 
 def _flow_id(first: object) -> str | None:

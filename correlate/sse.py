@@ -5,7 +5,7 @@ were cut. An event that no blank line ended is not an event: it stays in `rest()
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # An end of line is \r\n, \n or \r; two in a row end an event. Atomic, so that \r\n is never two.
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
@@ -14,8 +14,7 @@ _BOM = b"\xef\xbb\xbf"
 _LONGEST_BOUNDARY = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One event: its type ("message" where none was named), its data lines joined, its bytes."""
 
     event: str
