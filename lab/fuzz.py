@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of all that reads what others wrote; needs atheris, from PyPI.
 
-    python -m lab.fuzz sse -max_total_time=60      # or decode, transcript, settings, identity
+    python -m lab.fuzz sse -max_total_time=60   # or answer, decode, transcript, settings, identity
 
 What follows the target's name is for libFuzzer. A finding ends the run and leaves a file that
 `python -m lab.fuzz sse FILE` runs again. The tests hold the same rules on made-up examples.
@@ -42,6 +42,31 @@ def _sse() -> Target:
         parser = SSEParser()
         found = [e for at in range(0, len(data), size) for e in parser.feed(data[at : at + size])]
         assert (found + parser.flush(), parser.rest()) == (events, rest)
+
+    return target
+
+
+def _answer() -> Target:
+    """The same lines and message however a stream is cut, and no secret in them."""
+    from addon.answer import StreamedAnswer
+    from addon.redact import Redactor
+    from addon.wire_json import dump
+
+    secret = b"sk-ant-api03-" + b"Zx9" * 20
+
+    def filed(data: bytes, size: int) -> list[bytes]:
+        answer = StreamedAnswer({}, Redactor(b"key"))
+        parts = [data[at : at + size] for at in range(0, len(data), size)]
+        lines = [line for part in parts for line in answer.feed(0.0, part)]
+        found = answer.finish("http_end", None)
+        return [*lines, dump(found.body), dump(found.message), dump(found.usage)]
+
+    def target(data: bytes) -> None:
+        cut, data = data[:1], data[1:].replace(b"@", secret)
+        *lines, body, message, usage = filed(data, max(1, *cut) if cut else 1)
+        *_, whole_body, whole_message, whole_usage = filed(data, max(1, len(data)))
+        assert (body, message, usage) == (whole_body, whole_message, whole_usage)
+        assert not any(secret in part for part in (*lines, body, message, usage))
 
     return target
 
@@ -125,6 +150,7 @@ def _identity() -> Target:
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "sse": _sse,
+    "answer": _answer,
     "decode": _decode,
     "transcript": _transcript,
     "settings": _settings,
