@@ -17,7 +17,7 @@ from addon.format import (
     is_session_id,
     parse_json,
 )
-from correlate.captures import read_manifest
+from correlate.captures import parse_exchange, read_manifest
 from correlate.watch import InFlight, SeenCall, SessionWatch
 
 RECENT_SECONDS = 3600.0
@@ -83,7 +83,7 @@ class CaptureTail:
                     place.inode, place.offset, place.manifest_at = told.st_ino, 0, 0
                 file.seek(place.offset)
                 data = file.read()
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return []
         whole, end, _ = data.rpartition(b"\n")  # the last line may still be on its way
         place.offset += len(whole) + len(end)
@@ -121,7 +121,7 @@ class CaptureTail:
             if known is None or (known.status is None and size != known.part_bytes):
                 with part.open("rb") as file:
                     known = _flight(file.read(_HEAD_BYTES))
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):  # or no part at all
             return None
         if known is None:
             return None
@@ -153,8 +153,8 @@ def _flight(data: bytes) -> InFlight | None:
 
 def _exchange(line: bytes) -> Exchange | None:
     try:
-        return Exchange.from_json(parse_json(line)) if line.strip() else None
-    except (ValueError, TypeError, AttributeError):
+        return parse_exchange(line) if line.strip() else None
+    except ValueError:
         return None  # cut short by a kill
 
 

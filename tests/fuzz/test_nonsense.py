@@ -68,6 +68,16 @@ def folders_for_files(root: Path) -> None:
     (root / "claude" / "settings.json").mkdir()
 
 
+def odd_parts(root: Path) -> None:
+    made(root)
+    folder = root / "captures" / SESSION
+    (folder / "0090_resp_v1_messages.part").mkdir()
+    (folder / "0091_resp_v1_messages.part").write_bytes(bytes(range(256)))
+    (folder / "0092_resp_v1_messages.part").write_bytes(
+        b'{"request":{"sequence":"x","base":{"started":"noon"},"facts":7}}\n'
+    )
+
+
 def loops(root: Path) -> None:
     made(root)
     (root / "captures" / "loop").symlink_to(root / "captures" / "loop")
@@ -89,6 +99,7 @@ NONSENSE: dict[str, Callable[[Path], None]] = {
     "missing": missing,
     "files for folders": files_for_folders,
     "folders for files": folders_for_files,
+    "odd parts": odd_parts,
     "loops": loops,
     "a loop for a folder": a_loop_for_a_folder,
     "broken settings": broken_settings,
