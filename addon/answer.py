@@ -23,7 +23,7 @@ class _Item(NamedTuple):
     event: Event
     at_ms: float
     data: Any  # its JSON value, or _NOT_JSON
-    is_clean: bool = False  # whether its bytes were looked at and hold nothing of a secret
+    cleared: object = None  # what its bytes were held against, and hold nothing of
 
 
 class StreamedAnswer:
@@ -80,7 +80,8 @@ class StreamedAnswer:
         ready: list[_Item] = []
         for event in events:
             is_clean = not self._redactor.is_suspect(event.raw)
-            item = _Item(event, self._at_ms, _value(event.data), is_clean)
+            cleared = self._redactor.literals if is_clean else None
+            item = _Item(event, self._at_ms, _value(event.data), cleared)
             if piece := _piece(item.data):
                 # Without an escape in it the piece stands in the event as it is.
                 ready += self._across.push(item, *piece, is_clean and b"\\" not in event.raw)
@@ -94,7 +95,9 @@ class StreamedAnswer:
         kept = []
         for item in items:
             event, value = item.event, item.data
-            clean = event.raw if item.is_clean else self._redactor.body(event.raw)
+            # A secret may have become known while the item was held back.
+            is_clean = item.cleared is self._redactor.literals
+            clean = event.raw if is_clean else self._redactor.body(event.raw)
             if clean != event.raw:
                 event = parse_event(clean)
                 value = _value(event.data)

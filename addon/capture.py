@@ -6,7 +6,6 @@ Whatever goes wrong here is logged and counted: the client's bytes always go thr
 import ipaddress
 import logging
 import os
-import sys
 import time
 import urllib.parse
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import server_hooks
 
+from addon import writer_process
 from addon.desk import Places, desk, prepare
 from addon.launch import LOOPBACK
 from addon.processes import ProcessResolver, ProcessTable
@@ -224,8 +224,8 @@ class Capture:
 
 
 def _desk(places: Places, resolver: ProcessResolver) -> Desk:
-    """In a process of its own; in this one where there is no Python to start, or no process."""
-    if not getattr(sys, "frozen", False):
+    """In a process of its own; in this one where none can be started."""
+    if writer_process.is_possible():
         try:
             return RemoteDesk(places, resolver)
         except OSError as error:

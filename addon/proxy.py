@@ -78,7 +78,8 @@ class Proxy:
 
     def start(self) -> None:
         script = Path(__file__).with_name("capture.py")
-        command = [sys.executable, "-c", _PROGRAM]
+        # -P: the folder it is started in is somebody's project, whose modules are not for us.
+        command = [sys.executable, "-P", "-c", _PROGRAM]
         command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(script)]
         for name, value in self._options.items():
             if value:

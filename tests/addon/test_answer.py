@@ -319,3 +319,17 @@ def test_the_content_type_tells_how_an_answer_is_read() -> None:
 def test_no_answer_says_so() -> None:
     answer = NoAnswer().finish("server_disconnect", None)
     assert (answer.complete, answer.error) == (False, "no answer")
+
+
+def test_a_secret_that_becomes_known_while_an_event_is_held_back_is_redacted() -> None:
+    redactor = Redactor(b"key")
+    answer = StreamedAnswer({}, redactor)
+    secret = "a-made-up-secret-of-24-ch"
+    held = delta(type="text_delta", text="it is sk-ant-")
+    after = event({"type": "ping", "note": secret})
+    written = answer.feed(0.0, held + after)
+    redactor.headers([("x-api-key", secret)])
+    written += answer.feed(1.0, delta(type="text_delta", text=" no more"))
+    written.append(dump(answer.finish("http_end", None).body))
+    assert b"no more" in written[-1]
+    assert secret.encode() not in b"".join(written)

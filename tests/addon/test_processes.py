@@ -24,8 +24,10 @@ def connection() -> Iterator[tuple[Address, Address]]:
             yield client.getsockname(), client.getpeername()
 
 
-@pytest.fixture(params=["the kernel", "its table's file", "each process"])
+@pytest.fixture(params=["the kernel", "a kernel that cannot", "its table's file", "each process"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "a kernel that cannot":
+        monkeypatch.setattr(socket_table, "_asked", lambda client, proxy: None)
     if request.param == "its table's file":
         monkeypatch.setattr(socket_table, "_asked", _forbidden)
     if request.param == "each process":

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
+import psutil
 import pytest
 
 from addon import capture, writer_process
@@ -16,11 +17,20 @@ from addon.filing import Filing
 from addon.processes import ClientProcess, ProcessResolver
 from addon.writer import Ended, Writer
 from addon.writer_process import RemoteDesk
+from lab import scenarios
 from tests.faults import busy
 from tests.faults.folder import check
-from tests.rig import until
+from tests.rig import rig, until
 
 SESSION = busy.SESSIONS[0]
+
+
+def _refuse(*given: object, **more: object) -> None:
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def _no_memory(*given: object) -> bytes:
+    raise MemoryError
 
 
 @pytest.fixture
@@ -127,14 +137,104 @@ def test_when_it_is_killed_another_takes_over(
     assert "the writing process was ended" in caplog.text
 
 
-def test_one_that_cannot_live_is_not_started_over_and_over(wire: Wire) -> None:
+def test_one_that_was_ended_young_is_started_again_a_little_later(wire: Wire) -> None:
+    wire.exchange("before")
+    until(lambda: (wire.captures / SESSION / "exchanges.jsonl").exists())
+    wire.desk._started = time.monotonic()  # young
     first = wire.pid
     os.kill(first, signal.SIGKILL)
     wire.desk._process.wait()
-    for number in range(5):
-        wire.exchange(f"flow-{number}")
-        time.sleep(0.03)
+    wire.exchange("lost")
+    time.sleep(0.1)
     assert wire.pid == first
+    number = 0
+    while wire.pid == first:
+        number += 1
+        assert number < 100
+        wire.exchange(f"lost-{number}")
+        time.sleep(0.1)
+    wire.exchange("after")
+    wire.writer.close()
+    check(wire.captures)
+    assert {"before", "after"} <= wire.lines().keys()
+    gap = "capture_error", "ChildProcessError: the writing process was ended"
+    assert gap in wire.gaps("unknown")
+
+
+def test_where_it_cannot_live_the_proxy_writes_itself_and_nothing_is_lost(
+    places: Places, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(writer_process.sys, "executable", "/bin/false")
+    wire = Wire(places)
+    for number in range(5):
+        wire.exchange(f"flow-{number}", process=4000 + number)
+    wire.writer.close()
+    check(wire.captures)
+    assert [line["pid"] for line in wire.lines().values()] == [4000 + n for n in range(5)]
+    assert "no process to write in" in caplog.text
+
+
+def test_where_it_cannot_be_started_again_the_proxy_writes_itself(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.exchange("cut", upto=5)
+    until(wire.has_part)
+    monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
+    monkeypatch.setattr(writer_process.subprocess, "Popen", _refuse)
+    os.kill(wire.pid, signal.SIGKILL)
+    wire.desk._process.wait()
+    wire.exchange("lost")
+    until(lambda: wire.desk._here is not None)
+    wire.exchange("after")
+    wire.writer.close()
+    check(wire.captures)
+    assert not wire.lines()["cut"]["complete"]
+    assert wire.lines()["after"]["complete"]
+    gap = "capture_error", "ChildProcessError: the writing process was ended"
+    assert gap in wire.gaps("unknown")
+
+
+def test_what_the_memory_has_no_room_for_is_told_as_lost(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.exchange("cut", upto=4)
+    until(wire.has_part)
+    with monkeypatch.context() as patched:
+        patched.setattr(writer_process.pickle, "dumps", _no_memory)
+        for job in busy.jobs("cut", SESSION)[4:]:
+            wire.writer.put(job)
+        until(lambda: not wire.desk._batch or wire.desk._batch[0][0] == "lost")
+        time.sleep(0.1)
+    wire.writer.put(Ended("cut", time.time(), "http_end", None))
+    wire.exchange("after")
+    wire.writer.close()
+    check(wire.captures)
+    assert (wire.lines()["cut"]["complete"], wire.lines()["after"]["complete"]) == (False, True)
+    assert wire.gaps(SESSION)
+
+
+def test_the_folder_it_is_started_in_has_no_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in ("queue", "secrets", "logging", "types", "click", "orjson"):
+        (project / f"{name}.py").write_text("raise SystemExit('the module of a project')\n")
+    monkeypatch.chdir(project)
+    with rig(tmp_path, scenarios.named("plain")) as wire:
+        wire.ask(scenarios.named("plain"), SESSION)
+        assert wire.exchanges(SESSION, 1)[0]["complete"]
+        assert len(psutil.Process(wire.proxy.pid).children()) == 1
+
+
+def test_a_reader_that_breaks_off_ends_the_process(wire: Wire) -> None:
+    wire.exchange("cut", upto=5)
+    until(wire.has_part)
+    wire.desk._pipe.write(writer_process._SIZE.pack(1000) + b"half")
+    wire.desk._pipe.close()
+    assert wire.desk._process.wait(10) == 0
+    assert wire.lines()["cut"]["ended_by"] == "proxy_stopped"
+    assert any("the proxy was killed while it told" in detail for _, detail in wire.gaps("unknown"))
 
 
 def test_one_that_stands_still_holds_nobody_up_and_what_is_lost_is_told(places: Places) -> None:
@@ -161,10 +261,7 @@ def test_one_that_stands_still_holds_nobody_up_and_what_is_lost_is_told(places: 
 def test_where_no_process_can_be_started_the_proxy_writes_itself(
     places: Places, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*given: object, **more: object) -> None:
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(writer_process.subprocess, "Popen", refuse)
+    monkeypatch.setattr(writer_process.subprocess, "Popen", _refuse)
     resolver = ProcessResolver(lambda client, proxy: ClientProcess(1, 1.0))
     assert isinstance(capture._desk(places, resolver), Filing)
     assert "no process to write in" in caplog.text
@@ -174,7 +271,7 @@ def test_where_no_process_can_be_started_the_proxy_writes_itself(
 def test_a_frozen_program_has_no_python_to_start(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capture.sys, "frozen", True, raising=False)
+    monkeypatch.setattr(writer_process.sys, "frozen", True, raising=False)
     resolver = ProcessResolver(lambda client, proxy: None)
     assert isinstance(capture._desk(places, resolver), Filing)
     resolver.close()
