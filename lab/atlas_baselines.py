@@ -24,16 +24,18 @@ _MINOR = ("wire/request/event_logging", "wire/request/statsig", "wire/request/ev
 
 
 def baseline_files(snapshots: Mapping[str, Snapshot]) -> dict[str, str]:
-    """File name to text: a release whose formats are those of the one before needs none."""
+    """File name to text: a release whose formats are those of the one before needs none, but the
+    newest has one, which says up to where this is known."""
     files = {DOCUMENTED: dumps(documented())}
     last: frozenset[Fact] = frozenset()
+    newest = max(snapshots, key=version_key, default=None)
     for version in sorted(snapshots, key=version_key):
         facts = frozenset(
             fact
             for fact in facts_of(snapshots[version])
             if not fact.bucket.startswith((*_LEFT_OUT, *_MINOR))
         )
-        if facts != last:
+        if facts != last or version == newest:
             files[f"{version}.json"] = dumps(without_places(_kept(snapshots[version])))
             last = facts
     return files
