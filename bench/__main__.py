@@ -17,7 +17,7 @@ BENCHMARKS = {
     "proxy": "time to the first event, whole stream, requests a second, processor time, memory",
     "hook": "hook, start to exit",
     "reconcile": "reconcile a transcript tree, ccusage",
-    "growth": "cost of a further call, as a session grows",
+    "growth": "cost of a call, as a session grows",
     "schema": "schema observe",
     "pack": "capture folder, pack",
 }
