@@ -36,7 +36,7 @@ FIELDS = (
 
 # What is over is kept for telemetry that comes late and for `ccwire sessions`, not for ever: each
 # hook reads and writes them all.
-KEPT_ENTRIES = 150
+KEPT_ENTRIES = 100
 KEPT_AGENTS = 500
 
 
