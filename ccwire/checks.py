@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from addon.format import TRAFFIC_LOG
 from addon.launch import excludes, version_in
 from addon.sessions_file import SessionsFileError, read_document
 from ccwire.commands.run import HOSTS
+from ccwire.writable import existing_part, why_not_writable
 
 _DISK_NEEDED = 500 * 1024 * 1024
 _EARLIEST = 1_750_000_000  # before this project: a clock that says so is wrong
@@ -134,15 +134,9 @@ def environment(variables: Mapping[str, str]) -> Iterator[Check]:
 
 
 def capture_folder(captures: Path) -> Check:
-    existing = captures
-    while not existing.exists():
-        existing = existing.parent
-    try:
-        with tempfile.TemporaryFile(dir=existing):
-            pass
-    except OSError as error:
-        todo = f"make it writable ({error.strerror}), or give --captures DIR"
-        return Check("captures", str(captures), todo)
+    if why := why_not_writable(captures):
+        return Check("captures", str(captures), f"make it writable ({why}), or give --captures DIR")
+    existing = existing_part(captures)
     free = shutil.disk_usage(existing).free
     size = sum(p.stat().st_size for p in captures.rglob("*") if p.is_file())
     found = f"{captures}: {size / 1e6:,.1f} MB captured, {free / 1e9:,.1f} GB free"

@@ -1,8 +1,11 @@
 """The `ccwire` command: finds the subcommand's module and runs it, nothing else."""
 
 import importlib
+from typing import Any
 
 import click
+
+from ccwire.options import UserError
 
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
@@ -34,6 +37,16 @@ class LazyGroup(click.Group):
         command = module.command
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """A folder that is not there, a disk that is full: one sentence, whichever command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            what = f"{error.filename}: " if error.filename else "reading or writing failed: "
+            raise UserError(f"{what}{error.strerror or error}.") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -6,7 +6,7 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from ccwire.tables import Column, count, dollars, print_table, signed
+from ccwire.tables import Column, count, dollars, numbered, print_table, signed
 from correlate.findings import Finding, Reconciliation, counted, label
 from correlate.report.shown import visible
 from correlate.summary import summarize
@@ -61,7 +61,7 @@ def print_all_row(to: Console, session: Reconciliation, totals: Totals) -> None:
 
 
 def print_grand_total(to: Console, grand: GrandTotal) -> None:
-    name = f"{grand.sessions} sessions"
+    name = numbered(grand.sessions, "session")
     to.print(
         Text(
             _row(
@@ -214,6 +214,9 @@ def _print_gaps(to: Console, totals: Totals) -> None:
 
 def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> None:
     wire, transcript = totals.wire, totals.transcript
+    has_none = any(finding.kind == "no-transcript" for finding in session.findings)
+    if has_none and not transcript.total.context:
+        to.print(Text("No transcript of it was found; if it is elsewhere, give --claude-dir."))
     to.print(
         Text(
             f"The transcript alone reports {count(transcript.total.output)} output tokens"
@@ -240,16 +243,16 @@ def _figures(session: Reconciliation) -> str:
     minutes, seconds = divmod(round(found.seconds), 60)
     tools = ", ".join(f"{name} {n}" for name, n in found.tool_calls.items())
     parts = [
-        f"{count(found.turns)} turns in {minutes} min {seconds} s",
+        f"{numbered(found.turns, 'turn')} in {minutes} min {seconds} s",
         f"tools: {tools}" if tools else "no tools",
         f"context {count(found.context_last)} at the end, {count(found.context_peak)} at its peak",
     ]
     if found.cache_share is not None:
         parts.append(f"{found.cache_share:.0%} of the prompt tokens from the cache")
     if found.files_written:
-        parts.append(f"{len(found.files_written)} files written")
+        parts.append(f"{numbered(len(found.files_written), 'file')} written")
     if found.compactions:
-        parts.append(f"{found.compactions} compactions")
+        parts.append(numbered(found.compactions, "compaction"))
     return "; ".join(parts) + "."
 
 

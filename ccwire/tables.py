@@ -97,6 +97,10 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def numbered(value: int, what: str) -> str:
+    return f"{value:,} {what}{'' if value == 1 else 's'}"
+
+
 def signed(value: int) -> str:
     return f"{value:+,}" if value else "0"
 

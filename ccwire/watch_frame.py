@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from addon.format import UNKNOWN
-from ccwire.tables import dollars
+from ccwire.tables import dollars, numbered
 from correlate.watch import Frame, InFlight, SeenCall, SessionWatch, Sums, is_error
 
 _CHROME = 5  # lines that are neither sessions nor calls
@@ -42,18 +42,14 @@ class FrameView:
         )
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _headline(frame: Frame) -> Text:
     total = frame.total
     parts = [
         ("ccwire watch", "bold"),
         ("  PAUSED" if frame.view.paused else "", "bold yellow"),
-        (f"  {_counted(len(frame.sessions), 'session')}", ""),
-        (f"  {_counted(total.calls, 'call')}", ""),
-        (f"  {_counted(total.errors, 'error')}", "red" if total.errors else "dim"),
+        (f"  {numbered(len(frame.sessions), 'session')}", ""),
+        (f"  {numbered(total.calls, 'call')}", ""),
+        (f"  {numbered(total.errors, 'error')}", "red" if total.errors else "dim"),
         (f"  {_cost(total)}", "green"),
         (f"  {len(frame.in_flight)} in flight", "yellow" if frame.in_flight else "dim"),
         (f"  {datetime.fromtimestamp(frame.at):%H:%M:%S}", "dim"),

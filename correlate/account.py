@@ -157,6 +157,9 @@ def narrowed(
     The client's own sums are of the whole session, so they are left out.
     """
     since = max(session.compacted_at, default=None) if since_compact else None
+    if since_compact and since is None:
+        note = "there was no compaction: this is the whole session"
+        session = replace(session, notes=(*session.notes, note))
     if since is None and agent is None:
         return session
 

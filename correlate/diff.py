@@ -95,7 +95,7 @@ def _diff(
         compared = tuple(answer_findings(answer, [block for block, _ in turn_blocks(turn)]))
     note = None
     if answer is None:
-        note = "no whole answer was captured"
+        note = "no message in it" if call.complete else "no whole answer was captured"
     elif turn is None:
         note = "no turn in the transcript"
     return CallDiff(

@@ -22,6 +22,7 @@ from correlate.places import Places
 from correlate.totals import totals_of
 from lab.api import StandIn
 from lab.npm import NpmFailed, fetch, newest_version
+from lab.profiles import profile
 from lab.real import lab_home, run_once
 from lab.scenario import Scenario
 from lab.scenarios import named
@@ -44,6 +45,10 @@ _SHOWN_FILES = 12
 )
 def command(real: str | None, version: str) -> None:
     """Capture a session on loopback and account for it. No account, no network, nothing to set."""
+    try:
+        profile(version)
+    except ValueError as error:
+        raise UserError(f"--as {version}: no release such as {SIMULATED}.") from error
     started = time.monotonic()
     to = console()
     folder = Path(tempfile.mkdtemp(prefix="ccwire-demo-"))

@@ -16,7 +16,13 @@ from correlate.schema.baseline import shipped_versions
 
 
 @click.command("doctor")
-@click.option("--port", default=8080, show_default=True, help="The port you mean to use.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8080,
+    show_default=True,
+    help="The port you mean to use.",
+)
 @captures_option
 @claude_dir_option
 @json_option

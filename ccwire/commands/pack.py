@@ -196,7 +196,7 @@ def _size(paths: Sequence[Path]) -> int:
 
 def _print(outcomes: Sequence[Outcome]) -> None:
     columns = [
-        Column("session"),
+        Column("session", grows=True),
         Column(""),
         Column("files", right=True),
         Column("before", right=True),

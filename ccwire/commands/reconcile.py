@@ -57,7 +57,8 @@ def command(
     Exit code 1 if anything is left unexplained.
     """
     if every == (session is not None):
-        raise UserError("name one session, or give --all for every captured one.")
+        what = ", not both" if every else " for every captured one"
+        raise UserError(f"name one session, or give --all{what}.")
     if every and (agent or result_file):
         raise UserError("--agent and --result are about one session; leave out --all.")
     result = _result(result_file) if result_file else None
@@ -69,12 +70,23 @@ def command(
         sessions = [captured_session(session or "", captures, claude_dir)]
     to = console()
     accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
-    narrow = (narrowed(found, since_compact=since_compact, agent=agent) for found in accounts)
+    narrow = (
+        narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
+        for found in accounts
+    )
     if every:
         unexplained = _print_all(narrow, None if as_json else to)
     else:
         unexplained = _print_one(narrow, None if as_json else to, verbose)
     ctx.exit(1 if unexplained else 0)
+
+
+def _with_agent(session: Reconciliation, agent: str | None) -> Reconciliation:
+    known = sorted({f.agent_id for f in session.findings if f.agent_id})
+    if agent not in (None, "main") and not any(one.startswith(agent or "") for one in known):
+        there = f"there are {', '.join(known)} and main" if known else "there is only main"
+        raise UserError(f"session {session.session_id[:8]} has no agent {agent}; {there}.")
+    return session
 
 
 def _all_sessions(captures: Path, claude_dir: Path) -> list[CapturedSession]:

@@ -31,6 +31,7 @@ from ccwire.client_run import run_behind
 from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.run_summary import print_run_summary
 from ccwire.tables import error_console
+from ccwire.writable import why_not_writable
 
 HOSTS = ("api.anthropic.com", "statsig.anthropic.com")
 _VERSION_SECONDS = 20
@@ -69,6 +70,8 @@ def command(
         raise UserError(f"there is no command {command[0]!r}; is it installed and on your PATH?")
     _check_upstream(upstream)
     captures = captures.absolute()
+    if why := why_not_writable(captures):
+        raise UserError(f"{captures} cannot be written ({why}); give --captures DIR.")
     started = time.time()
     with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
         scratch = Path(folder)
@@ -85,15 +88,25 @@ def command(
                 ca = _ca_file(proxy.ca_cert, os.environ.get("NODE_EXTRA_CA_CERTS"), scratch)
                 environment = proxied_environment(os.environ, proxy.port, str(ca), HOSTS)
                 code = run_behind(proxy, arguments, environment)
+            troubles = _troubles(proxy.log)
         except ProxyError as error:
             raise UserError(f"the proxy did not start: {error}") from error
         except OSError as error:
             raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
+    for trouble in troubles:
+        click.echo(trouble, err=True)
     if not quiet:
         print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:
         _open_report(captures, claude_dir)
     ctx.exit(code)
+
+
+def _troubles(log: Path) -> list[str]:
+    """What the add-on had to say besides its calls, each once."""
+    lines = log.read_text(errors="replace").splitlines()
+    said = ["ccwire: " + line.partition("ccwire: ")[2] for line in lines if "ccwire: " in line]
+    return list(dict.fromkeys(line for line in said if not line.startswith("ccwire: capturing ")))
 
 
 def _check_upstream(upstream: str | None) -> None:

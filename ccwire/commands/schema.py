@@ -9,7 +9,7 @@ import click
 import orjson
 
 from ccwire.options import UserError, json_option
-from ccwire.tables import Column, console, count, print_table, progress_bar
+from ccwire.tables import Column, console, numbered, print_table, progress_bar
 from correlate.schema.baseline import baseline_version, shipped
 from correlate.schema.change import INFORMATIONAL, Change
 from correlate.schema.check import drift, newest
@@ -137,7 +137,8 @@ def check_command(
     else:
         _print_changes(changes)
         against = baseline.name if baseline is not None else _baselines_of(observation)
-        what = f"{count(observation.exchanges)} exchanges and {count(observation.records)} records"
+        exchanges = numbered(observation.exchanges, "exchange")
+        what = f"{exchanges} and {numbered(observation.records, 'record')}"
         do_not_fit = "1 does not fit" if len(changes) == 1 else f"{len(changes)} do not fit"
         drifted = do_not_fit if changes else "no drift"
         click.echo(f"{what} against {against}: {drifted}.")

@@ -45,9 +45,9 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
             Column("exchanges", right=True),
             Column("version"),
             Column("last seen"),
-            Column("project"),
+            Column("project", grows=True),
         ]
-    columns.append(Column("title"))
+    columns.append(Column("title", grows=True))
     print_table(to, columns, [_cells(row, wide=wide) for row in rows])
 
 

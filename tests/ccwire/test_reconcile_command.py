@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,26 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(
     assert result.exit_code == 2
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_agent_that_is_not_there_is_one_sentence(folder: Path) -> None:
+    ran = run(folder, SESSION, "--agent", "nobody")
+    assert ran.exit_code == 2
+    assert ran.stderr == "ccwire: session 11111111 has no agent nobody; there are a1 and main.\n"
+
+
+def test_no_compaction_is_told_where_one_is_asked_for(folder: Path) -> None:
+    assert "there was no compaction" in run(folder, SESSION, "--since-compact").output
+    assert "there was no compaction" not in run(folder, SESSION).output
+
+
+def test_a_session_without_a_transcript_says_so(folder: Path) -> None:
+    shutil.rmtree(folder / "claude")
+    assert "No transcript of it was found" in run(folder, SESSION).output
+
+
+def test_what_cannot_be_read_or_written_is_one_sentence(folder: Path) -> None:
+    observe = ["schema", "observe", str(folder / "claude"), "-o", str(folder / "no" / "file")]
+    ran = CliRunner().invoke(main, observe)
+    assert ran.exit_code == 2
+    assert ran.stderr == f"ccwire: {folder}/no/file: No such file or directory.\n"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ccwire.commands.run import _troubles
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
@@ -70,6 +72,24 @@ def test_a_wrong_upstream_is_one_sentence(home: Path) -> None:
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1
     assert "--upstream 'localhost' is not a base URL" in ran.stderr
+
+
+def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: Path) -> None:
+    (home / "file").write_text("not a folder")
+    ran = run(home, "--captures", "file", "--", "sh", "-c", "echo started")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "file cannot be written (Not a directory); give --captures DIR." in ran.stderr
+
+
+def test_what_the_capture_had_to_say_is_said_afterwards_each_once(tmp_path: Path) -> None:
+    lost = "[12:00:02.000] ccwire: an exchange could not be captured (OSError: full)\n"
+    (tmp_path / "proxy.log").write_text(
+        "[12:00:01.000] HTTP(S) proxy listening at 127.0.0.1:1.\n"
+        "[12:00:01.000] ccwire: capturing api.anthropic.com into captures\n"
+        f"{lost}12:00:02  11111111  messages  claude-sonnet-4-5  200\n{lost}"
+    )
+    said = ["ccwire: an exchange could not be captured (OSError: full)"]
+    assert _troubles(tmp_path / "proxy.log") == said
 
 
 def test_nothing_is_left_running_or_behind(home: Path) -> None:
