@@ -24,6 +24,7 @@ from addon.desk import Places, desk, prepare
 from addon.filing import Filing
 from addon.processes import ClientProcess, ProcessResolver
 from addon.record import RequestSeen, ResponseSeen
+from addon.store import write_all
 from addon.writer import safely
 
 logger = logging.getLogger("ccwire")
@@ -199,7 +200,7 @@ def main(said: int, places: list[str]) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the proxy's to hear
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     saying = _Saying(os.fdopen(said, "wb", buffering=0))
-    saying.say_hello()
+    saying.say()  # that it lives
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[saying])
     processes = _Processes()
     filing = desk(Places(*map(Path, places)), processes)
@@ -260,10 +261,10 @@ class _Saying(logging.Handler):
 
     def flush(self) -> None:
         if self._unsaid:
-            self.say_hello()
+            self.say()
             self._unsaid.clear()
 
-    def say_hello(self) -> None:
+    def say(self) -> None:
         with contextlib.suppress(OSError):  # the proxy is gone
             _write(self._stream, pickle.dumps(self._unsaid, 5))
 
@@ -309,9 +310,7 @@ def _read_batches(stream: IO[bytes], batches: Batches) -> None:
 
 def _write(stream: IO[bytes], data: bytes) -> None:
     for part in (_SIZE.pack(len(data)), data):
-        left = memoryview(part)
-        while left:
-            left = left[stream.write(left) :]
+        write_all(stream, part)
 
 
 def _read(stream: IO[bytes]) -> Any:
