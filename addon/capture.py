@@ -9,26 +9,24 @@ import os
 import time
 import urllib.parse
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import server_hooks
 
-from addon import writer_process
-from addon.desk import Places, desk, prepare
-from addon.launch import LOOPBACK
-from addon.processes import ProcessResolver, ProcessTable
-from addon.record import RequestSeen, ResponseSeen
-from addon.sessions import default_sessions_path
+from addon.hooks.sessions import default_sessions_path
+from addon.identity.processes import ProcessResolver, ProcessTable
+from addon.recording import process
+from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen, Sink
+from addon.recording.process import RemoteSink
+from addon.recording.queue import JobQueue
+from addon.recording.start import CapturePaths, prepare, recorder_for
 from addon.view import AnswerView
-from addon.writer import Answered, Begun, Desk, Ended, Writer
-from addon.writer_process import RemoteDesk
+from ccwire.wire.endpoints import DEFAULT_HOSTS, LOOPBACK, matches_host, parse_base_url, port_of
+from ccwire.wire.vocabulary import EndedBy
 
 logger = logging.getLogger("ccwire")
-
-DEFAULT_HOSTS = ("api.anthropic.com", "statsig.anthropic.com")
 
 
 class Capture:
@@ -37,7 +35,7 @@ class Capture:
     def __init__(self) -> None:
         self._hosts: Sequence[str] = DEFAULT_HOSTS
         self._upstream: urllib.parse.SplitResult | None = None
-        self._writer: Writer | None = None
+        self._queue: JobQueue | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
         self._stopped = False
@@ -74,7 +72,7 @@ class Capture:
             self._upstream = _upstream(ctx.options.capture_upstream)
             if self._upstream is not None:
                 ctx.options.update(connection_strategy="lazy", upstream_cert=False)
-        if "capture_dir" in updated and self._writer is not None:
+        if "capture_dir" in updated and self._queue is not None:
             raise exceptions.OptionsError("capture_dir: set it when the proxy starts.")
 
     def running(self) -> None:
@@ -82,13 +80,13 @@ class Capture:
 
     def done(self) -> None:
         self._stopped = True
-        if self._writer is not None:
+        if self._queue is not None:
             now = time.time()
             for flow_id in self._in_flight:
-                self._writer.put(Ended(flow_id, now, "proxy_stopped", "the proxy was stopped"))
+                self._queue.put(Ended(flow_id, now, "proxy_stopped", "the proxy was stopped"))
             self._in_flight.clear()
-            self._writer.close()
-            self._writer = None
+            self._queue.close()
+            self._queue = None
         if self._resolver is not None:
             self._resolver.close()
             self._resolver = None
@@ -112,7 +110,7 @@ class Capture:
 
     def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
         upstream = self._upstream
-        if upstream is not None and data.server.address != (upstream.hostname, _port(upstream)):
+        if upstream is not None and data.server.address != (upstream.hostname, port_of(upstream)):
             data.server.error = "ccwire: capture_upstream is set, every other host is refused"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
@@ -129,12 +127,12 @@ class Capture:
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         assert flow.response is not None
-        if self._writer is None or flow.id not in self._in_flight:
+        if self._queue is None or flow.id not in self._in_flight:
             flow.response.stream = True
             return
-        flow.response.stream = self._writer.tee(flow.id)
+        flow.response.stream = self._queue.tee(flow.id)
         response = flow.response
-        self._writer.put(
+        self._queue.put(
             Answered(
                 flow.id,
                 ResponseSeen(
@@ -160,16 +158,16 @@ class Capture:
 
     def _start(self) -> None:
         """When the proxy runs or a client connects: the port is open a little before `running`."""
-        if self._writer is not None or self._stopped:
+        if self._queue is not None or self._stopped:
             return
-        places = Places(
+        paths = CapturePaths(
             captures=Path(ctx.options.capture_dir).expanduser(),
             sessions=Path(ctx.options.capture_sessions or default_sessions_path()).expanduser(),
             claude_dir=_claude_dir(),
         )
-        prepare(places)
+        prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)
-        self._writer = Writer(_desk(places, self._resolver))
+        self._queue = JobQueue(_sink(paths), self._resolver.process)
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
             ctx.options.update(flow_detail=0)  # its lines show URLs as they came
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):
@@ -179,15 +177,15 @@ class Capture:
                 f"ccwire: OPEN TO OTHERS: the proxy listens on {ctx.options.listen_host}, so other "
                 "machines can use it; start it with --listen-host 127.0.0.1 if you do not mean that"
             )
-        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {places.captures}")
+        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {paths.captures}")
 
     def _begin(self, flow: http.HTTPFlow) -> None:
-        if self._writer is None:
+        if self._queue is None:
             return
         request = flow.request
         peer = flow.client_conn.peername
         self._in_flight.add(flow.id)
-        self._writer.put(
+        self._queue.put(
             Begun(
                 RequestSeen(
                     flow_id=flow.id,
@@ -207,15 +205,14 @@ class Capture:
             )
         )
 
-    def _end(self, flow: http.HTTPFlow, ended_by: str, error: str | None) -> None:
-        if self._writer is None or flow.id not in self._in_flight:
+    def _end(self, flow: http.HTTPFlow, ended_by: EndedBy, error: str | None) -> None:
+        if self._queue is None or flow.id not in self._in_flight:
             return
         self._in_flight.discard(flow.id)
-        self._writer.put(Ended(flow.id, time.time(), ended_by, error))
+        self._queue.put(Ended(flow.id, time.time(), ended_by, error))
 
     def _is_captured(self, host: str) -> bool:
-        host = host.lower()
-        return any(fnmatchcase(host, pattern) for pattern in self._hosts)
+        return matches_host(host, self._hosts)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
         if self._upstream is not None and not self._is_captured(flow.request.pretty_host):
@@ -223,14 +220,17 @@ class Capture:
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 
 
-def _desk(places: Places, resolver: ProcessResolver) -> Desk:
-    """In a process of its own; in this one where none can be started."""
-    if writer_process.is_possible():
+def _sink(paths: CapturePaths) -> Sink:
+    """A recorder in a process of its own; in this one where none can be started."""
+    if process.is_possible():
         try:
-            return RemoteDesk(places, resolver)
+            return RemoteSink(paths)
         except OSError as error:
-            logger.warning(f"ccwire: no process to write in ({error.strerror}): the proxy's own")
-    return desk(places, resolver)
+            logger.warning(
+                f"ccwire: could not start the writer process ({error.strerror});"
+                " writing in the proxy process"
+            )
+    return recorder_for(paths)
 
 
 def _is_local(peer: tuple[str, int] | None) -> bool:
@@ -243,7 +243,7 @@ def _is_local(peer: tuple[str, int] | None) -> bool:
     return address is not None and (mapped or address).is_loopback
 
 
-def _who_left(flow: http.HTTPFlow) -> str:
+def _who_left(flow: http.HTTPFlow) -> EndedBy:
     """The error's text misleads; the connections do not: when the client leaves, mitmproxy closes
     both, and when the server does, the client's is still open."""
     still_there = flow.client_conn.state is connection.ConnectionState.OPEN
@@ -251,22 +251,10 @@ def _who_left(flow: http.HTTPFlow) -> str:
 
 
 def _upstream(url: str) -> urllib.parse.SplitResult | None:
-    if not url:
-        return None
     try:
-        parts = urllib.parse.urlsplit(url)
-        is_base = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port past all ports, half a bracket
-        is_base = False
-    if not is_base:
-        raise exceptions.OptionsError(
-            f"capture_upstream: {url!r} is not a base URL such as http://127.0.0.1:8000."
-        )
-    return parts
-
-
-def _port(url: urllib.parse.SplitResult) -> int:
-    return url.port or (443 if url.scheme == "https" else 80)
+        return parse_base_url(url) if url else None
+    except ValueError as error:
+        raise exceptions.OptionsError(f"capture_upstream: {error}.") from error
 
 
 def _send_to(request: http.Request, upstream: urllib.parse.SplitResult) -> None:
@@ -274,7 +262,7 @@ def _send_to(request: http.Request, upstream: urllib.parse.SplitResult) -> None:
     host_header = request.host_header
     request.scheme = upstream.scheme
     request.host = upstream.hostname
-    request.port = _port(upstream)
+    request.port = port_of(upstream)
     request.path = upstream.path.rstrip("/") + request.path
     request.host_header = host_header
 

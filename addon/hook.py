@@ -15,7 +15,7 @@ def main() -> None:
     # Isolated from the environment, the interpreter knows the standard library alone. The work is
     # in modules, since Python keeps those compiled and a script not.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from addon.hook_event import handle
+    from addon.hooks.handle import handle
 
     with open(0, "rb", buffering=0) as stdin:
         handle(stdin.read(), sys.argv[1:], os.environ, os.getppid())

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
-from addon.format import parse_json
-from correlate.message import AssembledMessage, MessageAssembler
-from correlate.sse import Event, parse_stream
-from correlate.usage import TOKEN_CLASSES, Tokens
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.message import AssembledMessage, MessageAssembler
+from ccwire.wire.sse import Event, parse_stream
+from ccwire.wire.usage import TOKEN_CLASSES, Tokens
 
 # What an answer of the API begins with; no other server names its events so.
 _OPENING = re.compile(rb"\s*event:\s*(?:message_start|ping|error)\b")
@@ -25,7 +25,7 @@ _COUNTED = frozenset(Tokens().to_usage())
 _TEXT_FIELDS = ("text", "thinking", "partial_input")
 
 
-class Shown(Protocol):
+class ViewMetadata(Protocol):
     """What of mitmproxy's `Metadata` is asked."""
 
     @property
@@ -38,10 +38,10 @@ class AnswerView:
     name = "Claude answer"
     syntax_highlight: Literal["none"] = "none"
 
-    def prettify(self, data: bytes, metadata: Shown) -> str:
+    def prettify(self, data: bytes, metadata: ViewMetadata) -> str:
         return answer_text(data)
 
-    def render_priority(self, data: bytes, metadata: Shown) -> float:
+    def render_priority(self, data: bytes, metadata: ViewMetadata) -> float:
         """Above mitmproxy's own views for such a stream, below all of them for anything else."""
         streamed = (metadata.content_type or "").lower().startswith("text/event-stream")
         return 2 if streamed and _OPENING.match(data) else -1

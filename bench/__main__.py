@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ccwire.tables import Column, console, print_table
+from ccwire.output.tables import Column, console, print_table
 
 # module -> what its figures are about, for -k
 BENCHMARKS = {

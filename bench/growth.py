@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from bench.figure import Figure, at_most, print_figures
-from correlate.account import Accountant
-from correlate.places import Places
+from correlate.reconcile.session import SessionReconciler
+from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession
 
 SIZES = (100, 1_000, 10_000)
@@ -52,7 +52,7 @@ def _seconds(folder: Path, size: int) -> float:
 
 
 def _once(folder: Path, size: int) -> float:
-    accountant = Accountant(folder / "captures", Places(folder / "claude"))
+    accountant = SessionReconciler(folder / "captures", ClaudeDir(folder / "claude"))
     started = time.process_time()
     account = accountant.account(folder / "captures" / _name(size))
     spent = time.process_time() - started

@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 
 import addon.hook
-from addon.session_events import KEPT_ENTRIES, Client, apply_event
-from addon.sessions_file import write_document
+from addon.hooks.apply import KEPT_ENTRIES, HookClient, apply_event
+from addon.hooks.sessions_file import write_document
 from bench.figure import Figure, at_most, print_figures
 
 REACH = 1.6
@@ -74,7 +74,7 @@ def _write_map(path: Path, sessions: int) -> None:
     entries: list[object] = []
     for number in range(sessions):
         session_id = f"{number:08d}-0000-4000-8000-000000000000"
-        apply_event(entries, _payload("SessionEnd", session_id), Client((number, 1.0)), 1.0)
+        apply_event(entries, _payload("SessionEnd", session_id), HookClient((number, 1.0)), 1.0)
     path.parent.mkdir()
     write_document(str(path), {"version": 1, "sessions": entries})
 

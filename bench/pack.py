@@ -20,18 +20,17 @@ from typing import Any
 import click
 import orjson
 
-from addon.filing import Filing
-from addon.processes import ProcessResolver
-from addon.record import RequestSeen, ResponseSeen
-from addon.redact import Redactor
-from addon.session_lookup import SessionLookup
-from addon.sessions import SessionsMap
-from addon.store import CaptureStore
+from addon.hooks.sessions import SessionsMap
+from addon.identity.lookup import SessionLookup
+from addon.recording.jobs import Answered, Begun, Chunk, Ended, RequestSeen, ResponseSeen
+from addon.recording.recorder import Recorder
+from addon.redaction.redactor import Redactor
+from addon.storage.folder import CaptureStore
 from bench.figure import Figure, at_most, print_figures
 from ccwire.commands.pack import pack_session, unpack_session
-from correlate.pack import described, exchange_files
-from lab.scenario import Answer, Text
-from lab.stream import Call, events, usage_of
+from ccwire.demo.stand_in.scenario import Answer, Text
+from ccwire.demo.stand_in.stream import Call, events, usage_of
+from ccwire.wire.pack import described, exchange_files
 
 REACH = 2.0
 _MODEL = "claude-opus-5-5"
@@ -108,19 +107,17 @@ class _Distinct:
 
 def _write(root: Path, session: str, calls: int, context: int, words: Words) -> int:
     """Files the session; gives the size of its distinct content."""
-    resolver = ProcessResolver(lambda client, proxy: None)
     lookup = SessionLookup(SessionsMap(root / "sessions.json"), root / "claude")
     store = CaptureStore(root)
     store.prepare()
-    filing = Filing(store, Redactor(b"bench"), resolver, lookup)
+    recorder = Recorder(store, Redactor(b"bench"), lookup)
     distinct = _Distinct()
     for number, (body, answer) in enumerate(_conversation(calls, context, words), 1):
         for part in (*body["system"], *body["tools"], *body["messages"]):
             distinct.add(orjson.dumps(part))
         marked = {**body, "messages": _marked(body["messages"])}
-        _file(filing, session, number, orjson.dumps(marked), answer)
-    filing.close()
-    resolver.close()
+        _file(recorder, session, number, orjson.dumps(marked), answer)
+    recorder.close()
     return distinct.size
 
 
@@ -169,37 +166,39 @@ def _user(block: dict[str, Any]) -> dict[str, Any]:
     return {"role": "user", "content": [block]}
 
 
-def _file(filing: Filing, session: str, number: int, body: bytes, answer: bytes) -> None:
+def _file(recorder: Recorder, session: str, number: int, body: bytes, answer: bytes) -> None:
     at = 1_794_000_000.0 + 10 * number
     flow_id = str(uuid.UUID(int=number))
-    filing.begin(
-        RequestSeen(
-            flow_id=flow_id,
-            started=at,
-            ended=at,
-            method="POST",
-            scheme="https",
-            host="api.anthropic.com",
-            port=443,
-            target="/v1/messages?beta=true",
-            http_version="HTTP/1.1",
-            headers=[
-                ("content-type", "application/json"),
-                ("x-claude-code-session-id", session),
-                ("user-agent", "claude-cli/2.1.325 (external, cli)"),
-            ],
-            body=body,
-            client_address=None,
-            connection_id="bench",
-        )
+    request = RequestSeen(
+        flow_id=flow_id,
+        started=at,
+        ended=at,
+        method="POST",
+        scheme="https",
+        host="api.anthropic.com",
+        port=443,
+        target="/v1/messages?beta=true",
+        http_version="HTTP/1.1",
+        headers=[
+            ("content-type", "application/json"),
+            ("x-claude-code-session-id", session),
+            ("user-agent", "claude-cli/2.1.325 (external, cli)"),
+        ],
+        body=body,
+        client_address=None,
+        connection_id="bench",
     )
     head = [("content-type", "text/event-stream"), ("request-id", f"req_{number:06d}")]
-    filing.answered(
-        flow_id,
-        ResponseSeen(at=at + 1, status=200, reason="OK", http_version="HTTP/1.1", headers=head),
+    response = ResponseSeen(
+        at=at + 1, status=200, reason="OK", http_version="HTTP/1.1", headers=head
     )
-    filing.chunk(flow_id, at + 1, answer)
-    filing.end(flow_id, at + 2, "http_end", None)
+    for job in (
+        Begun(request),
+        Answered(flow_id, response),
+        Chunk(flow_id, at + 1, answer),
+        Ended(flow_id, at + 2, "http_end", None),
+    ):
+        recorder.handle(job)
 
 
 def _prose(chance: random.Random, size: int) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 import psutil
 
-from addon.proxy import Proxy
+from addon.launch.proxy import Proxy
 from bench.figure import Figure, at_least, at_most, print_figures
 
 _REST = 0.15  # longer than what our writer does after an exchange

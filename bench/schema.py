@@ -14,7 +14,7 @@ import click
 import orjson
 
 from bench.figure import at_least, print_figures
-from correlate.schema.observe import observe, sources
+from correlate.schema.observe.walk import observe, sources
 
 REACH = 0.25
 SESSION = "5e551011-0000-4000-8000-{:012d}"

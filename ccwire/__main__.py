@@ -1,6 +1,6 @@
 """`python -m ccwire`."""
 
-from ccwire.cli import main
+from ccwire.entry import main
 
 if __name__ == "__main__":
     main()

@@ -12,11 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from addon.format import TRAFFIC_LOG
-from addon.launch import excludes, version_in
-from addon.sessions_file import SessionsFileError, read_document
-from ccwire.commands.run import HOSTS
-from ccwire.writable import existing_part, why_not_writable
+from addon.hooks.sessions_file import SessionsFileError, read_document
+from addon.launch.environment import excludes
+from addon.storage.writable import existing_part, why_not_writable
+from ccwire.wire.endpoints import DEFAULT_HOSTS
+from ccwire.wire.format import TRAFFIC_LOG
+from ccwire.wire.versions import announced_version, parse_version
 
 _DISK_NEEDED = 500 * 1024 * 1024
 _EARLIEST = 1_750_000_000  # before this project: a clock that says so is wrong
@@ -48,7 +49,7 @@ def python() -> Check:
 
 def mitmproxy() -> Check:
     found = version("mitmproxy")
-    old = tuple(map(int, found.split(".")[:2])) < (12, 0)
+    old = parse_version(found) < (12, 0)
     return Check("mitmproxy", found, "run `uv sync`: 12 or later is needed" if old else None)
 
 
@@ -99,14 +100,14 @@ def client(known: list[str]) -> Check:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         said = ""
-    found = version_in(said)
+    found = announced_version(said)
     if found is None:
         return Check("client", program, f"`{program} --version` does not answer as the client does")
     name = ".".join(map(str, found))
     if name in known:
         return Check("client", f"{program} {name}, known")
-    newest = max(known, key=_numbers, default=None)
-    is_new = newest is None or found > _numbers(newest)
+    newest = max(known, key=parse_version, default=None)
+    is_new = newest is None or found > parse_version(newest)
     note = "newer than any we know" if is_new else "between versions we know"
     return Check("client", f"{program} {name}, {note}: `ccwire schema check` shows what changed")
 
@@ -119,7 +120,7 @@ def environment(variables: Mapping[str, str]) -> Iterator[Check]:
         clean = False
         yield Check("environment", "HTTPS_PROXY is set", "`ccwire run` replaces it for the client")
     excluded = variables.get("NO_PROXY") or variables.get("no_proxy") or ""
-    if any(excludes(item, HOSTS) for item in excluded.split(",") if item.strip()):
+    if any(excludes(item, DEFAULT_HOSTS) for item in excluded.split(",") if item.strip()):
         clean = False
         yield Check("environment", "NO_PROXY names the API", "take it out, or use `ccwire run`")
     for name in _ELSEWHERE:
@@ -149,7 +150,3 @@ def clock(captures: Path) -> Check:
     if now < _EARLIEST or (log.exists() and log.stat().st_mtime > now + 60):
         return Check("clock", time.ctime(now), "set the clock: captures are from later than now")
     return Check("clock", time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now)))
-
-
-def _numbers(name: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in name.split(".") if part.isdigit())

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from addon.format import EXCHANGES, MANIFEST, UNKNOWN
 from ccwire.options import UserError
-from correlate.captures import read_manifest, session_folders
-from correlate.places import Places
+from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
+from correlate.captures.folder import read_manifest, session_folders
+from correlate.transcript.locate import ClaudeDir
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class FoundSession:
     """A session by its id; `folder` is its capture, if it has one."""
 
     session_id: str
@@ -27,16 +27,16 @@ class CapturedSession:
     capture: Path
 
 
-def find_session(text: str, captures: Path, claude_dir: Path) -> Session:
+def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
     """Captured sessions go first; one that only has a transcript is found too."""
     folders = {folder.name: folder for folder in session_folders(captures)}
     if text == "latest":
         return _latest(folders, captures, claude_dir)
     if text in folders:
-        return Session(text, folders[text])
+        return FoundSession(text, folders[text])
     if _is_folder(text):
         return _of_folder(Path(text), folders, claude_dir)
-    known = dict.fromkeys([*folders, *Places(claude_dir).session_ids()])
+    known = dict.fromkeys([*folders, *ClaudeDir(claude_dir).session_ids()])
     fitting = [session_id for session_id in known if session_id.startswith(text)] if text else []
     if text in fitting:
         fitting = [text]
@@ -48,7 +48,7 @@ def find_session(text: str, captures: Path, claude_dir: Path) -> Session:
     if len(fitting) > 1:
         shown = ", ".join(sorted(fitting)[:_SHOWN])
         raise UserError(f"{text!r} fits {len(fitting)} sessions ({shown}…); give more of the id.")
-    return Session(fitting[0], folders.get(fitting[0]))
+    return FoundSession(fitting[0], folders.get(fitting[0]))
 
 
 def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSession:
@@ -68,24 +68,24 @@ def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSes
     )
 
 
-def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> Session:
+def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> FoundSession:
     if folders:
         newest = max(folders.values(), key=_last_written)
-        return Session(newest.name, newest)
-    transcripts = Places(claude_dir).session_ids()
+        return FoundSession(newest.name, newest)
+    transcripts = ClaudeDir(claude_dir).session_ids()
     if not transcripts:
         raise UserError(
             f"there is no session in {captures} or {claude_dir} yet; "
             "capture one with `ccwire run claude`, or try `ccwire demo`."
         )
     session_id = max(transcripts, key=lambda name: transcripts[name].stat().st_mtime)
-    return Session(session_id, None)
+    return FoundSession(session_id, None)
 
 
-def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> Session:
+def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSession:
     """The newest session of a working directory, captured ones first."""
     place = str(cwd.expanduser().resolve())
-    transcripts = [path.stem for path in Places(claude_dir).sessions_of(place)]
+    transcripts = [path.stem for path in ClaudeDir(claude_dir).sessions_of(place)]
     captured = [
         folder
         for name, folder in folders.items()
@@ -93,9 +93,9 @@ def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> Session
     ]
     if captured:
         newest = max(captured, key=_last_written)
-        return Session(newest.name, newest)
+        return FoundSession(newest.name, newest)
     if transcripts:
-        return Session(transcripts[0], None)
+        return FoundSession(transcripts[0], None)
     raise UserError(f"no session was run in {place}; `ccwire sessions` lists those there are.")
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import psutil
 
-from addon.format import Exchange
-from addon.sessions import SessionEntry, read_sessions
-from correlate.captures import read_exchanges, read_manifest, session_folders
-from correlate.live_records import LiveRecord, live_records
-from correlate.places import Places, first_cwd
-from correlate.prices import price
-from correlate.titles import title_of
-from correlate.usage import Tokens
+from addon.hooks.sessions import SessionEntry, read_sessions
+from addon.identity.live_records import LiveRecord, live_records
+from ccwire.wire.format import Exchange
+from ccwire.wire.usage import Tokens
+from correlate.captures.folder import read_exchanges, read_manifest, session_folders
+from correlate.reconcile.prices import price
+from correlate.transcript.locate import ClaudeDir, first_cwd
+from correlate.transcript.titles import title_of
 
 _STARTED_TOLERANCE = 5.0
 
@@ -46,11 +46,11 @@ def session_rows(
     captures: Path, claude_dir: Path, sessions_map: Path, *, every: bool
 ) -> list[SessionRow]:
     """Captured and running sessions, and with `every` those that only have a transcript."""
-    places = Places(claude_dir)
+    claude = ClaudeDir(claude_dir)
     folders = {folder.name: folder for folder in session_folders(captures)}
     entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
     live = {record.session_id: record for record in live_records(claude_dir) if record.session_id}
-    transcripts = places.session_ids()
+    transcripts = claude.session_ids()
     names = [*folders, *live, *(n for n, e in entries.items() if e.state == "active")]
     if every:
         names += [*entries, *transcripts]

@@ -1,1 +1,1 @@
-"""The reading side: captures and transcripts in, findings out. Never imports mitmproxy."""
+"""The reading side: captures and transcripts in, findings out. Never imports `addon` or mitmproxy."""

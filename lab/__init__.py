@@ -1,1 +1,5 @@
-"""A loopback stand-in for the API, a simulated client, and a driver for the real one."""
+"""For developers, not installed: the atlas of releases, the screen of real clients, made-up trees,
+fuzzing.
+
+Imports everything; nothing imports it but tests and benchmarks.
+"""

@@ -31,7 +31,7 @@ def main() -> None:
 
 def _sse() -> Target:
     """The same events however the bytes are cut, and no byte lost."""
-    from correlate.sse import SSEParser, parse_event, parse_stream
+    from ccwire.wire.sse import SSEParser, parse_event, parse_stream
 
     def target(data: bytes) -> None:
         cut, data = data[:1], data[1:]
@@ -48,9 +48,9 @@ def _sse() -> Target:
 
 def _answer() -> Target:
     """The same lines and message however a stream is cut, and no secret in them."""
-    from addon.answer import StreamedAnswer
-    from addon.redact import Redactor
-    from addon.wire_json import dump
+    from addon.recording.response import StreamedAnswer
+    from addon.redaction.redactor import Redactor
+    from ccwire.wire.json_text import dump
 
     secret = b"sk-ant-api03-" + b"Zx9" * 20
 
@@ -73,7 +73,7 @@ def _answer() -> Target:
 
 def _decode() -> Target:
     """The same content however damaged data is cut."""
-    from addon.decode import decoder_for
+    from addon.recording.decode import decoder_for
 
     def target(data: bytes) -> None:
         if len(data) < 2:
@@ -89,8 +89,8 @@ def _decode() -> Target:
 
 def _transcript() -> Target:
     """Any file is read to its end: turns, agents, cost records, shapes."""
-    from correlate.places import SessionFiles
-    from correlate.transcript import read_transcript
+    from correlate.transcript.locate import SessionFiles
+    from correlate.transcript.reader import read_transcript
 
     path = Path(tempfile.mkdtemp(prefix="ccwire-fuzz-")) / "s.jsonl"
     files = SessionFiles("s", (path,))
@@ -104,8 +104,8 @@ def _transcript() -> Target:
 
 def _settings() -> Target:
     """What was put in comes out again; what cannot be read is refused in words."""
-    from addon.jsonc import JsoncError
-    from addon.settings_text import CommentsAtStake, find_hooks, installed, uninstalled
+    from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, installed, uninstalled
+    from addon.claude_settings.jsonc import JsoncError
 
     command = "python /ours/hook.py || true # ccwire"
 
@@ -126,14 +126,15 @@ def _settings() -> Target:
 
 def _identity() -> Target:
     """Any body gives a usable session or none."""
-    from addon.format import is_session_id, parse_json
-    from addon.identity import (
-        Evidence,
+    from addon.identity.session import (
+        SessionEvidence,
         identify,
         session_in_telemetry,
         session_in_user_id,
         wire_facts,
     )
+    from ccwire.wire.format import is_session_id
+    from ccwire.wire.json_text import parse_json
 
     def target(data: bytes) -> None:
         try:
@@ -142,7 +143,7 @@ def _identity() -> Target:
             body = {"metadata": {"user_id": data.decode("utf-8", "replace")}}
         wire_facts({"user-agent": data.decode("latin-1")})
         named = session_in_user_id(body), session_in_telemetry(data)
-        found = identify(Evidence(user_id=named[0], telemetry=named[1])).session_id
+        found = identify(SessionEvidence(user_id=named[0], telemetry=named[1])).session_id
         assert found is None or (is_session_id(found) and found.lower() != "unknown")
 
     return target

@@ -7,19 +7,19 @@
     made.write(claude_dir, captures)
 
 All text is made up. For tests and benchmarks of what reads transcripts; the real client is in
-`lab.real`.
+`ccwire.demo.real.run`.
 """
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from addon.format import EXCHANGES, MANIFEST, Exchange, Manifest
-from correlate.places import slug_of
+from ccwire.wire.format import EXCHANGES, MANIFEST, Exchange, Manifest
+from correlate.transcript.locate import slug_of
 
 PLACEHOLDER_OUTPUT = 2
 
@@ -39,6 +39,7 @@ class MadeSession:
         self.lines: list[dict[str, Any]] = []
         self.agent_lines: dict[str, list[dict[str, Any]]] = {}
         self.exchanges: list[Exchange] = []
+        self.left_out: set[int] = set()  # calls that were made and not captured
         self._uuids = 0
         self._last: dict[str | None, str] = {}
 
@@ -112,7 +113,7 @@ class MadeSession:
                 text = texts[index] if index < len(texts) else f"Made-up text {number}."
                 self._assistant(made, index, kind, text, start if is_placeholder else final)
         if not captured:
-            self.exchanges[-1] = replace(made, kind="left_out")
+            self.left_out.add(made.sequence)
         return made
 
     def cost_state(self, total_usd: float, model_usage: dict[str, Any]) -> None:
@@ -144,7 +145,7 @@ class MadeSession:
         return main
 
     def write_capture(self, captures: Path) -> Path:
-        kept = [exchange for exchange in self.exchanges if exchange.kind != "left_out"]
+        kept = [exchange for exchange in self.exchanges if exchange.sequence not in self.left_out]
         folder = captures / self.session_id
         folder.mkdir(parents=True, exist_ok=True)
         write_lines(folder / EXCHANGES, [exchange.to_json() for exchange in kept])

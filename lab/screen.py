@@ -1,6 +1,6 @@
 """Drives the client's interactive screen in a pty: type, press keys, wait for text.
 
-    with Screen(client, home=home, cwd=cwd, proxy_port=port, ca_cert=ca) as screen:
+    with ClientScreen(client, home=home, cwd=cwd, proxy_port=port, ca_cert=ca) as screen:
         screen.ready()                      # past its first questions, waiting for a prompt
         screen.submit("lab:slow Go.")       # typed, seen on the screen, entered
         screen.expect("www")                # text on the screen, else TimeoutError that shows it
@@ -27,8 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab.npm import Client
-from lab.real import end_group, environment, refuse_ancient
+from ccwire.demo.real.npm import InstalledClient
+from ccwire.demo.real.run import end_group, environment, refuse_ancient
 from lab.terminal import Terminal
 
 KEYS = {
@@ -59,12 +59,12 @@ _SETTLE = 0.15  # seconds between keys that would mean something else if they ca
 _GLANCE = 0.02
 
 
-class Screen:
+class ClientScreen:
     """The client in a terminal of its own."""
 
     def __init__(
         self,
-        client: Client,
+        client: InstalledClient,
         *,
         home: Path,
         cwd: Path,

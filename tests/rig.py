@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
-from addon.proxy import Proxy
-from lab.api import StandIn
-from lab.scenario import Scenario
+from addon.launch.proxy import Proxy
+from ccwire.demo.stand_in.scenario import Scenario
+from ccwire.demo.stand_in.server import StandIn
 
 
 def new_session() -> str:

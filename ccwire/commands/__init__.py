@@ -1,1 +1,4 @@
-"""One module a command; each defines a click command named `command`."""
+"""One module per command: parse the options, call, print. Each defines a click command, `command`.
+
+May import everything below: `output`, `demo`, `addon`, `correlate`.
+"""

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -10,24 +9,27 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from addon.launch import proxied_environment
-from addon.proxy import Proxy, ProxyError
-from addon.settings_text import events_for, hook_command, hook_settings
+from addon.claude_settings.hooks_text import events_for, hook_command, hook_settings
+from addon.launch.environment import proxied_environment
+from addon.launch.proxy import Proxy, ProxyError
+from ccwire.demo.client.profiles import profile
+from ccwire.demo.real.npm import NpmFailed, fetch, newest_version
+from ccwire.demo.real.run import lab_home, run_once
+from ccwire.demo.stand_in.scenario import Scenario
+from ccwire.demo.stand_in.scenarios import named
+from ccwire.demo.stand_in.server import StandIn
+from ccwire.import_path import python_command
 from ccwire.options import UserError
-from ccwire.reconcile_tables import print_session
-from ccwire.tables import console
-from correlate.account import Accountant
-from correlate.captures import session_folders
-from correlate.places import Places
-from correlate.totals import totals_of
-from lab.api import StandIn
-from lab.npm import NpmFailed, fetch, newest_version
-from lab.profiles import profile
-from lab.real import lab_home, run_once
-from lab.scenario import Scenario
-from lab.scenarios import named
+from ccwire.output.reconcile import print_session
+from ccwire.output.tables import console
+from ccwire.wire.versions import parse_version
+from correlate.captures.folder import session_folders
+from correlate.reconcile.session import SessionReconciler
+from correlate.reconcile.totals import totals_of
+from correlate.transcript.locate import ClaudeDir
 
 SIMULATED = "2.1.39"  # a release whose transcripts hold placeholders
+_CLIENT = "from ccwire.demo.client.cli import main; main()"
 _CLIENT_SECONDS = 90
 _SHOWN_FILES = 12
 
@@ -88,12 +90,13 @@ def _run_simulated(
     home: Path,
     cwd: Path,
 ) -> None:
-    numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
     to.print(f"A simulated client behaves as Claude Code {version} does:")
-    settings = hook_settings(hook_command(folder / "sessions.json"), events_for(numbers))
+    settings = hook_settings(
+        hook_command(folder / "sessions.json"), events_for(parse_version(version))
+    )
     clean = {"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
     clean["ANTHROPIC_API_KEY"] = "sk-ant-api03-made-up-for-the-demo"
-    arguments = [sys.executable, "-m", "lab.client", "--as", version, "-p", scenario.prompt]
+    arguments = python_command(_CLIENT, "--as", version, "-p", scenario.prompt)
     ran = subprocess.run(
         [*arguments, "--settings", json.dumps(settings)],
         env=proxied_environment(clean, proxy.port, str(proxy.ca_cert)),
@@ -124,8 +127,7 @@ def _run_real(
     except NpmFailed as error:
         raise UserError(f"the real client could not be fetched: {error}") from error
     to.print(f"The real Claude Code {client.version}, with a made-up key and a home of its own:")
-    numbers = tuple(int(part) for part in client.version.split("."))
-    events = events_for(numbers)
+    events = events_for(parse_version(client.version))
     command = hook_command(folder / "sessions.json")
     try:
         ran = run_once(
@@ -162,7 +164,7 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     if len(files) > _SHOWN_FILES:
         to.print(f"  … and {len(files) - _SHOWN_FILES} more")
     to.print()
-    session = Accountant(captures, Places(claude_dir)).account(folder)
+    session = SessionReconciler(captures, ClaudeDir(claude_dir)).account(folder)
     print_session(to, session, totals_of(session), False)
     to.print(f"The stand-in served {served} calls; the capture has {len(session.calls)}.")
     places = f"--captures {captures} --claude-dir {claude_dir}"

@@ -8,14 +8,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ccwire.json_output import print_json
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.json_output import print_json
+from ccwire.output.tables import console
 from ccwire.session_argument import captured_session
-from ccwire.tables import console
-from correlate.answer_diff import BlockFinding
-from correlate.diff import CallDiff, session_diffs
-from correlate.places import Places
-from correlate.request_diff import Change, parting, preview
+from correlate.compare.answers import BlockFinding
+from correlate.compare.calls import CallDiff, session_diffs
+from correlate.compare.requests import RequestChange, parting, preview
+from correlate.transcript.locate import ClaudeDir
 
 _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
@@ -42,7 +42,7 @@ def command(
     """
     found = captured_session(session, captures, claude_dir)
     try:
-        diffs = list(session_diffs(found.capture, found.session_id, Places(claude_dir), number))
+        diffs = list(session_diffs(found.capture, found.session_id, ClaudeDir(claude_dir), number))
     except KeyError:
         raise UserError(
             f"session {found.session_id} has no call {number}; `ccwire reconcile` numbers them."
@@ -87,7 +87,7 @@ def _request_texts(diff: CallDiff) -> Iterator[Text]:
             yield Text(f"    + {len(names)} {name}  ", "green").append(", ".join(names), "default")
 
 
-def _change_text(change: Change) -> Text:
+def _change_text(change: RequestChange) -> Text:
     mark, style = _MARKS[change.change]
     text = Text(f"    {mark} {change.place}  ", style)
     if change.change == "changed":

@@ -7,11 +7,11 @@ import click
 import orjson
 from rich.text import Text
 
-from addon.sessions import default_sessions_path
-from addon.settings import scope_checks
+from addon.claude_settings.files import scope_checks
+from addon.hooks.sessions import default_sessions_path
 from ccwire import checks
 from ccwire.options import captures_option, claude_dir_option, json_option
-from ccwire.tables import console
+from ccwire.output.tables import console
 from correlate.schema.baseline import shipped_versions
 
 

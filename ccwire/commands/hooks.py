@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from addon.settings import (
+from addon.claude_settings.files import (
     SCOPES,
     ScopeStatus,
     SettingsError,
@@ -16,10 +16,10 @@ from addon.settings import (
     scope_statuses,
     settings_path,
 )
-from addon.settings_change import Change, make_change, plan_install, plan_uninstall
-from addon.settings_text import EVENTS, CommentsAtStake, find_hooks
+from addon.claude_settings.hooks_text import EVENTS, CommentsAtStake, find_hooks
+from addon.claude_settings.install import SettingsChange, make_change, plan_install, plan_uninstall
 from ccwire.options import UserError, claude_dir_option, json_option
-from ccwire.tables import Column, console, print_table
+from ccwire.output.tables import Column, console, print_table
 
 _SCOPE = click.Choice(SCOPES)
 _scope_option = click.option(
@@ -154,7 +154,7 @@ def _to_json(found: ScopeStatus) -> dict[str, Any]:
     }
 
 
-def _planned(plan: Callable[[], Change]) -> Change:
+def _planned(plan: Callable[[], SettingsChange]) -> SettingsChange:
     try:
         return plan()
     except SettingsError as error:
@@ -163,7 +163,7 @@ def _planned(plan: Callable[[], Change]) -> Change:
         raise UserError(f"{error}, which would be lost: move them, or add --force.") from error
 
 
-def _make(change: Change) -> None:
+def _make(change: SettingsChange) -> None:
     try:
         backup = make_change(change)
     except SettingsError as error:

@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 import orjson
 
-from addon.format import EXCHANGES, MANIFEST, PART_SUFFIX
-from addon.store import locked
+from addon.storage.files import locked
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.tables import Column, console, count, print_table
 from ccwire.session_argument import find_session
-from ccwire.tables import Column, console, count, print_table
-from correlate.captures import session_folders
-from correlate.pack import (
+from ccwire.wire.format import EXCHANGES, MANIFEST, PART_SUFFIX
+from ccwire.wire.pack import (
     PACK_SUFFIX,
     PackDamaged,
     PackedFile,
@@ -27,13 +26,14 @@ from correlate.pack import (
     verify,
     write_pack,
 )
+from correlate.captures.folder import session_folders
 
 _QUIET_SECONDS = 10.0  # a session that was written to since is taken for one under way
 _TEMPORARY = ".packing.tmp"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PackOutcome:
     """What became of one session's folder."""
 
     session_id: str
@@ -80,7 +80,7 @@ class Busy(Exception):
     """A proxy is, or just was, writing into the folder."""
 
 
-def pack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> Outcome:
+def pack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> PackOutcome:
     """Killed at any moment, every file is in the folder or in a pack that was read to its end.
 
     A proxy that goes on with this session meanwhile waits; its client does not.
@@ -91,16 +91,16 @@ def pack_session(folder: Path, *, keep: bool = False, now: float | None = None) 
         older = packs(folder)
         size = _size([*files, *older])
         if not files and len(older) < 2:
-            return Outcome(folder.name, "nothing to do", 0, size, size)
+            return PackOutcome(folder.name, "nothing to do", 0, size, size)
         pack, index = _pack(folder, files, older)
         _insist_on_all(index, files, [path for path in older if path != pack])
         for path in [*(p for p in older if p != pack), *([] if keep else files)]:
             path.unlink()
         after = _size([pack, *exchange_files(folder)])
-    return Outcome(folder.name, "packed", len(files), size, after)
+    return PackOutcome(folder.name, "packed", len(files), size, after)
 
 
-def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> Outcome:
+def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> PackOutcome:
     """Files first, then the pack goes: a kill leaves both."""
     with locked(folder):
         _refuse_if_busy(folder, now)
@@ -108,12 +108,12 @@ def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None
         found = packs(folder)
         size = _size([*found, *exchange_files(folder)])
         if not found:
-            return Outcome(folder.name, "nothing to do", 0, size, size)
+            return PackOutcome(folder.name, "nothing to do", 0, size, size)
         restored = {entry.name for pack in found for entry in restore(pack, folder)}
         for pack in [] if keep else found:
             pack.unlink()
         after = _size([*packs(folder), *exchange_files(folder)])
-    return Outcome(folder.name, "unpacked", len(restored), size, after)
+    return PackOutcome(folder.name, "unpacked", len(restored), size, after)
 
 
 def _pack(
@@ -156,13 +156,13 @@ def _refuse_if_busy(folder: Path, now: float | None) -> None:
         raise Busy(f"it was written to in the last {_QUIET_SECONDS:.0f} seconds")
 
 
-def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> Outcome:
+def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> PackOutcome:
     act = unpack_session if unpack else pack_session
     try:
         return act(folder, keep=keep)
     except Busy as busy:
         if skip_busy:
-            return Outcome(folder.name, "busy")
+            return PackOutcome(folder.name, "busy")
         raise UserError(
             f"session {folder.name} is being captured ({busy}); try again when it has ended."
         ) from None
@@ -194,7 +194,7 @@ def _size(paths: Sequence[Path]) -> int:
     return sum(path.stat().st_size for path in paths)
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def _print(outcomes: Sequence[PackOutcome]) -> None:
     columns = [
         Column("session", grows=True),
         Column(""),

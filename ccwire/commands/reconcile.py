@@ -6,20 +6,21 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from addon.format import UNKNOWN, parse_json
-from ccwire.json_output import json_bytes, print_json
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.reconcile_tables import print_all_row, print_grand_total, print_header, print_session
+from ccwire.output.json_output import json_bytes, print_json
+from ccwire.output.reconcile import print_all_row, print_grand_total, print_header, print_session
+from ccwire.output.tables import console, progress_bar
 from ccwire.session_argument import CapturedSession, captured_session
-from ccwire.tables import console, progress_bar
-from correlate.account import Accountant, narrowed
-from correlate.captures import read_exchanges, read_manifest, session_folders
-from correlate.findings import Reconciliation
-from correlate.origins import Origins
-from correlate.places import Places
-from correlate.reconcile_json import grand_json, session_json
-from correlate.totals import GrandTotal, totals_of
-from correlate.witnesses import Account, result_account, result_in
+from ccwire.wire.format import UNKNOWN
+from ccwire.wire.json_text import parse_json
+from correlate.captures.folder import read_exchanges, read_manifest, session_folders
+from correlate.reconcile.as_json import grand_json, session_json
+from correlate.reconcile.forks import ForkOrigins
+from correlate.reconcile.result import Reconciliation
+from correlate.reconcile.session import SessionReconciler, narrowed
+from correlate.reconcile.totals import GrandTotal, totals_of
+from correlate.reconcile.witnesses import ClientTotals, result_in, result_totals
+from correlate.transcript.locate import ClaudeDir
 
 
 @click.command("reconcile")
@@ -94,7 +95,7 @@ def _all_sessions(captures: Path, claude_dir: Path) -> list[CapturedSession]:
     named = [CapturedSession(folder.name, folder) for folder in session_folders(captures)]
     unknown = captures / UNKNOWN
     nameless = [call.message_id for call in read_exchanges(unknown) if call.message_id]
-    found = Origins(captures, Places(claude_dir)).sessions_with(nameless)
+    found = ForkOrigins(captures, ClaudeDir(claude_dir)).sessions_with(nameless)
     known = {session.session_id for session in named}
     return named + [CapturedSession(name, unknown) for name in found if name not in known]
 
@@ -103,12 +104,12 @@ def _accounts(
     sessions: list[CapturedSession],
     captures: Path,
     claude_dir: Path,
-    result: Account | None,
+    result: ClientTotals | None,
     to: Console | None,
 ) -> Iterator[Reconciliation]:
-    places = Places(claude_dir)
-    accountant = Accountant(captures, places)
-    size = sum(_size(session, places) for session in sessions)
+    claude = ClaudeDir(claude_dir)
+    accountant = SessionReconciler(captures, claude)
+    size = sum(_size(session, claude) for session in sessions)
     with progress_bar("transcripts", size, to) as advance:
         for session in sessions:
             found = accountant.account(
@@ -122,9 +123,9 @@ def _accounts(
             yield found
 
 
-def _size(session: CapturedSession, places: Places) -> int:
+def _size(session: CapturedSession, claude: ClaudeDir) -> int:
     known = read_manifest(session.capture).transcript_paths
-    return places.session(session.session_id, known).size
+    return claude.session(session.session_id, known).size
 
 
 def _print_one(accounts: Iterator[Reconciliation], to: Console | None, verbose: bool) -> int:
@@ -160,7 +161,7 @@ def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
     return grand.unexplained
 
 
-def _result(path: Path) -> Account:
+def _result(path: Path) -> ClientTotals:
     """An object, an array, or a line for each event, whichever the client was asked for."""
     text = path.read_bytes()
     try:
@@ -173,7 +174,7 @@ def _result(path: Path) -> Account:
                 f"{path} is not JSON; give the file that holds what -p printed."
             ) from None
     found = result_in(printed)
-    account = result_account(found) if found is not None else None
+    account = result_totals(found) if found is not None else None
     if account is None:
         raise UserError(f"{path} has no result with modelUsage in it; give what -p printed.")
     return account

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import click
 
-from addon.format import UNKNOWN
 from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.output.tables import progress_bar
 from ccwire.session_argument import CapturedSession, captured_session
-from ccwire.tables import progress_bar
-from correlate.account import Accountant
-from correlate.captures import read_manifest
-from correlate.places import Places
+from ccwire.wire.format import UNKNOWN
+from correlate.captures.folder import read_manifest
+from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
 from correlate.report.page import render
 from correlate.report.source import Source, content_size, read_source
+from correlate.transcript.locate import ClaudeDir
 
 
 @click.command("report")
@@ -44,10 +44,10 @@ def command(
     """
     found = captured_session(session, captures, claude_dir)
     other = captured_session(compare, captures, claude_dir) if compare else None
-    places = Places(claude_dir)
-    accountant = Accountant(captures, places)
-    source = _source(found, accountant, places)
-    page = render(page_model(source, _source(other, accountant, places) if other else None))
+    claude = ClaudeDir(claude_dir)
+    accountant = SessionReconciler(captures, claude)
+    source = _source(found, accountant, claude)
+    page = render(page_model(source, _source(other, accountant, claude) if other else None))
     target = output or Path(f"ccwire-report-{found.session_id[:8]}.html")
     try:
         target.touch(mode=0o600)  # as private as the capture that it shows
@@ -61,9 +61,9 @@ def command(
         raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
 
 
-def _source(session: CapturedSession, accountant: Accountant, places: Places) -> Source:
+def _source(session: CapturedSession, accountant: SessionReconciler, claude: ClaudeDir) -> Source:
     known = read_manifest(session.capture).transcript_paths
-    size = places.session(session.session_id, known).size
+    size = claude.session(session.session_id, known).size
     with progress_bar("transcripts", size) as advance:
         account = accountant.account(session.capture, session.session_id, progress=advance)
     if not account.calls and session.capture.name == UNKNOWN:
@@ -72,4 +72,4 @@ def _source(session: CapturedSession, accountant: Accountant, places: Places) ->
             "start the client with `ccwire run` to capture it."
         )
     with progress_bar("captures", content_size(account)) as advance:
-        return read_source(session.capture, account, places, advance)
+        return read_source(session.capture, account, claude, advance)

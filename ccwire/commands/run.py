@@ -3,10 +3,8 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,26 +12,22 @@ from typing import Any
 import click
 import orjson
 
-from addon.format import parse_json
-from addon.launch import (
-    client_in,
-    merged_settings,
-    proxied_environment,
-    takes_settings,
-    user_settings,
-    version_in,
-)
-from addon.proxy import Proxy, ProxyError
-from addon.sessions import default_sessions_path
-from addon.settings import installed_scopes
-from addon.settings_text import events_for, hook_command, hook_settings
-from ccwire.client_run import run_behind
+from addon.claude_settings.files import installed_scopes
+from addon.claude_settings.hooks_text import events_for, hook_command, hook_settings
+from addon.hooks.sessions import default_sessions_path
+from addon.launch.arguments import client_in, merged_settings, takes_settings, user_settings
+from addon.launch.client import run_behind
+from addon.launch.environment import proxied_environment
+from addon.launch.proxy import Proxy, ProxyError
+from addon.storage.writable import why_not_writable
+from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
-from ccwire.run_summary import print_run_summary
-from ccwire.tables import error_console
-from ccwire.writable import why_not_writable
+from ccwire.output.run_summary import print_run_summary
+from ccwire.output.tables import error_console
+from ccwire.wire.endpoints import DEFAULT_HOSTS, parse_base_url
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.versions import Version, announced_version
 
-HOSTS = ("api.anthropic.com", "statsig.anthropic.com")
 _VERSION_SECONDS = 20
 
 
@@ -86,7 +80,7 @@ def command(
         try:
             with proxy:
                 ca = _ca_file(proxy.ca_cert, os.environ.get("NODE_EXTRA_CA_CERTS"), scratch)
-                environment = proxied_environment(os.environ, proxy.port, str(ca), HOSTS)
+                environment = proxied_environment(os.environ, proxy.port, str(ca), DEFAULT_HOSTS)
                 code = run_behind(proxy, arguments, environment)
             troubles = _troubles(proxy.log)
         except ProxyError as error:
@@ -98,7 +92,9 @@ def command(
     if not quiet:
         print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:
-        _open_report(captures, claude_dir)
+        ctx.invoke(
+            report.command, session="latest", open_it=True, captures=captures, claude_dir=claude_dir
+        )
     ctx.exit(code)
 
 
@@ -112,9 +108,10 @@ def _troubles(log: Path) -> list[str]:
 def _check_upstream(upstream: str | None) -> None:
     if upstream is None:
         return
-    parts = urllib.parse.urlsplit(upstream)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"--upstream {upstream!r} is not a base URL such as http://127.0.0.1:8000.")
+    try:
+        parse_base_url(upstream)
+    except ValueError as error:
+        raise UserError(f"--upstream: {error}.") from None
 
 
 def _with_hooks(command: list[str], claude_dir: Path, scratch: Path) -> list[str]:
@@ -135,7 +132,7 @@ def _with_hooks(command: list[str], claude_dir: Path, scratch: Path) -> list[str
     return [*start, "--settings", str(overlay), *given.arguments]
 
 
-def _version(start: Sequence[str]) -> tuple[int, int, int] | None:
+def _version(start: Sequence[str]) -> Version | None:
     try:
         said = subprocess.run(
             [*start, "--version"],
@@ -147,7 +144,7 @@ def _version(start: Sequence[str]) -> tuple[int, int, int] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return version_in(said.stdout)
+    return announced_version(said.stdout)
 
 
 def _settings(given: str | None) -> Mapping[str, Any]:
@@ -177,9 +174,3 @@ def _ca_file(own: Path, users: str | None, scratch: Path) -> Path:
     bundle = scratch / "ca-bundle.pem"
     bundle.write_bytes(theirs.rstrip() + b"\n" + own.read_bytes())
     return bundle
-
-
-def _open_report(captures: Path, claude_dir: Path) -> None:
-    command = [sys.executable, "-m", "ccwire", "report", "latest", "--open"]
-    command += ["--captures", str(captures), "--claude-dir", str(claude_dir)]
-    subprocess.run(command, check=False)

@@ -9,17 +9,17 @@ import click
 import orjson
 
 from ccwire.options import UserError, json_option
-from ccwire.tables import Column, console, numbered, print_table, progress_bar
+from ccwire.output.tables import Column, console, numbered, print_table, progress_bar
+from ccwire.wire.versions import parse_version, version_range
 from correlate.schema.baseline import baseline_version, shipped
-from correlate.schema.change import INFORMATIONAL, Change
-from correlate.schema.check import drift, newest
-from correlate.schema.diff import diff
-from correlate.schema.json_schema import json_schemas
-from correlate.schema.markdown import changes_as_markdown
-from correlate.schema.observe import Observation, observe, sources
-from correlate.schema.snapshot import Field, Place, merge, paths, versions
-from correlate.schema.snapshot_file import NotASnapshot, dumps, loads
-from correlate.schema.versions import version_key, version_range
+from correlate.schema.compare.change import INFORMATIONAL, SchemaChange
+from correlate.schema.compare.check import drift, newest
+from correlate.schema.compare.diff import diff
+from correlate.schema.compare.markdown import changes_as_markdown
+from correlate.schema.observe.walk import Observation, observe, sources
+from correlate.schema.snapshot.file import NotASnapshot, dumps, loads
+from correlate.schema.snapshot.json_schema import json_schemas
+from correlate.schema.snapshot.snapshot import ExamplePlace, Field, merge, paths, versions
 
 _HALF_SURE = 0.5
 _TOLD_UNREADABLE = 5
@@ -146,7 +146,7 @@ def check_command(
     ctx.exit(1 if changes else 0)
 
 
-def _print_changes(changes: Sequence[Change]) -> None:
+def _print_changes(changes: Sequence[SchemaChange]) -> None:
     if not changes:
         return
     columns = (
@@ -173,7 +173,7 @@ def _print_changes(changes: Sequence[Change]) -> None:
     print_table(console(), columns, rows)
 
 
-def _may_be_a_gap(change: Change) -> bool:
+def _may_be_a_gap(change: SchemaChange) -> bool:
     return change.severity == INFORMATIONAL and change.sure < _HALF_SURE
 
 
@@ -225,7 +225,7 @@ def _summary(observation: Observation, snapshot: dict[str, Field]) -> dict[str, 
         "records": observation.records,
         "buckets": len(snapshot),
         "fields": sum(1 for root in snapshot.values() for path, _ in paths(root) if path),
-        "versions": sorted(versions(snapshot), key=version_key),
+        "versions": sorted(versions(snapshot), key=parse_version),
         "unreadable": [
             {"file": str(bad.path), "line": bad.line or None, "reason": bad.reason}
             for bad in observation.unreadable
@@ -236,13 +236,15 @@ def _summary(observation: Observation, snapshot: dict[str, Field]) -> dict[str, 
 def _baselines_of(observation: Observation) -> str:
     seen = observation.by_version
     used = {baseline_version(version or newest(seen)) for version in seen}
-    names = sorted((version for version in used if version), key=version_key)
+    names = sorted((version for version in used if version), key=parse_version)
     return f"the baseline of {', '.join(names)}" if names else "no baseline"
 
 
 def _say_unreadable(observation: Observation) -> None:
     for bad in observation.unreadable[:_TOLD_UNREADABLE]:
-        click.echo(f"ccwire: skipped {Place(str(bad.path), bad.line)}: {bad.reason}.", err=True)
+        click.echo(
+            f"ccwire: skipped {ExamplePlace(str(bad.path), bad.line)}: {bad.reason}.", err=True
+        )
     more = len(observation.unreadable) - _TOLD_UNREADABLE
     if more > 0:
         click.echo(f"ccwire: skipped {more} more.", err=True)

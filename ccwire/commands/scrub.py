@@ -8,11 +8,11 @@ import click
 import orjson
 
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.tables import console, count, progress_bar
 from ccwire.session_argument import captured_session
-from ccwire.tables import console, count, progress_bar
-from correlate.pack import PackDamaged
-from correlate.places import Places
-from correlate.scrub import KEPT_WORDS, Copied, Scrubbing
+from ccwire.wire.pack import PackDamaged
+from correlate.scrub.copy import KEPT_WORDS, Copied, Scrubbing
+from correlate.transcript.locate import ClaudeDir
 
 _KEY_BYTES = 32
 
@@ -40,7 +40,7 @@ def command(session: str, target: Path, captures: Path, claude_dir: Path, as_jso
     if target.is_symlink() or (target.exists() and not _is_empty(target)):
         raise UserError(f"{target} is not an empty folder; give -o a name that is not taken.")
     found = captured_session(session, captures, claude_dir)
-    scrubbing = Scrubbing(captures, Places(claude_dir), secrets.token_bytes(_KEY_BYTES))
+    scrubbing = Scrubbing(captures, ClaudeDir(claude_dir), secrets.token_bytes(_KEY_BYTES))
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         unfinished.mkdir(parents=True, mode=0o700)

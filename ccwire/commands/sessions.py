@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 import orjson
 
-from addon.sessions import default_sessions_path
+from addon.hooks.sessions import default_sessions_path
 from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.output.tables import Column, console, count, dollars, print_table
 from ccwire.session_list import SessionRow, session_rows
-from ccwire.tables import Column, console, count, dollars, print_table
 
 
 @click.command("sessions")

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 import orjson
 
-from addon.traffic import summary
+from addon.storage.traffic_log import summary
 from ccwire.options import UserError, captures_option, json_option
-from ccwire.tables import console
-from ccwire.watch_frame import FrameView
-from ccwire.watch_screen import Ended, Screen
-from correlate.watch import SeenCall, View, call_json, frame
-from correlate.watch_files import CaptureTail
+from ccwire.output.tables import console
+from ccwire.output.watch_frame import FrameView
+from ccwire.output.watch_screen import LiveScreen, ScreenEnded
+from correlate.watch.frame import SeenCall, View, call_json, frame
+from correlate.watch.tail import CaptureTail
 
 _SECONDS = 0.25  # between two looks
 
@@ -39,10 +39,10 @@ def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json
     elif as_json or not to.is_terminal or to.is_dumb_terminal:
         ctx.exit(_print_lines(tail, _json_line if as_json else _line))
     else:
-        ctx.exit(_live(tail, Screen(to)))
+        ctx.exit(_live(tail, LiveScreen(to)))
 
 
-def _live(tail: CaptureTail, screen: Screen) -> int:
+def _live(tail: CaptureTail, screen: LiveScreen) -> int:
     view = View()
     shown_at = time.time()
     try:
@@ -56,7 +56,7 @@ def _live(tail: CaptureTail, screen: Screen) -> int:
                     if key == "q":
                         return 0
                     view = view.pressed(key, [s.session_id for s in tail.sessions])
-    except Ended as ended:
+    except ScreenEnded as ended:
         return ended.exit_code
     except KeyboardInterrupt:
         return 130

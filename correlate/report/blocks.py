@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from correlate.report.fills import json_size
+from correlate.report.request_sizes import json_size
 
 _TEXTS = {"text": "text", "thinking": "thinking"}  # block type -> the field that is its text
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from correlate.answer_diff import answer_findings
-from correlate.content import Block
+from ccwire.wire.safe_text import visible
+from correlate.captures.content import Block
+from correlate.compare.answers import answer_findings
+from correlate.compare.requests import RequestChange, parting
 from correlate.report.blocks import content_text, readable
-from correlate.report.fills import json_size
-from correlate.report.shown import fitted, visible
-from correlate.request_diff import Change, parting
+from correlate.report.fit import fitted
+from correlate.report.request_sizes import json_size
 
 _PIECE_BYTES = 160  # what a piece takes on the page beside its text
 _LISTED = {"tools": "tools", "betas": "betas"}  # changes that are named, not shown
@@ -40,7 +41,7 @@ class Added:
     notes: tuple[str, ...]
 
 
-def added_by(changes: Iterable[Change], since: int | None) -> Added:
+def added_by(changes: Iterable[RequestChange], since: int | None) -> Added:
     pieces: list[Piece] = []
     names: dict[tuple[str, str], list[str]] = {}
     for change in changes:
@@ -118,7 +119,7 @@ def _fit(pieces: Sequence[Piece], budget: int) -> list[Mapping[str, Any]]:
     return found
 
 
-def _pieces(change: Change) -> list[Piece]:
+def _pieces(change: RequestChange) -> list[Piece]:
     """A message by its blocks; anything else as one piece."""
     if change.change == "changed":
         before, after = parting(change.before, change.after)
@@ -137,14 +138,14 @@ def _piece(block: Any, head: str | None = None) -> Piece:
     return Piece(f"{head}: {block.title}" if head else block.title, block.text)
 
 
-def _named(change: Change) -> str:
+def _named(change: RequestChange) -> str:
     value = change.after if change.after is not None else change.before
     if isinstance(value, str):
         return value
     return f"{change.place.partition('.')[2]} ({json_size(value):,} B)"
 
 
-def _parameter(change: Change) -> str:
+def _parameter(change: RequestChange) -> str:
     before, after = content_text(change.before), content_text(change.after)
     if change.change == "changed":
         return f"{change.place} from {_short(before)} to {_short(after)}"

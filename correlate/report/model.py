@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from correlate.findings import Finding, label
-from correlate.reconcile_json import session_json
-from correlate.report.fills import PARTS
-from correlate.report.shown import visible
-from correlate.report.source import NamedFill, Source
+from ccwire.wire.safe_text import visible
+from ccwire.wire.usage import Tokens
+from correlate.reconcile.as_json import session_json
+from correlate.reconcile.result import Finding, label
+from correlate.report.headline import headline_of
+from correlate.report.request_sizes import PARTS
+from correlate.report.source import NamedRequest, Source
 from correlate.report.threads import cache_drops, lane_of, lanes_of, outcome_of
-from correlate.report.verdict import verdict_of
-from correlate.usage import Tokens
 
 Model = dict[str, Any]
 
@@ -46,7 +46,7 @@ def _about(source: Source, reconciled: Model) -> Model:
         "title": visible(source.title) if source.title else None,
         "project": visible(source.cwd) if source.cwd else None,
         "started": min((call.started for call in calls), default=None),
-        "verdict": asdict(verdict_of(reconciled)),
+        "verdict": asdict(headline_of(reconciled)),
     }
 
 
@@ -100,7 +100,7 @@ def _other(other: Source) -> Model:
     }
 
 
-def _fills(fills: Sequence[NamedFill]) -> list[Model]:
+def _fills(fills: Sequence[NamedRequest]) -> list[Model]:
     return [
         {
             "lane": named.lane,

@@ -15,21 +15,28 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 _SCRIPTS = (
-    "values.js",
-    "dom.js",
-    "overview.js",
-    "scale.js",
-    "timeline.js",
-    "context.js",
-    "filters.js",
-    "calls.js",
-    "detail.js",
-    "totals.js",
-    "fills.js",
-    "compare.js",
-    "start.js",
+    "scripts/values.js",
+    "scripts/dom.js",
+    "scripts/overview.js",
+    "scripts/scale.js",
+    "scripts/timeline.js",
+    "scripts/context.js",
+    "scripts/filters.js",
+    "scripts/calls.js",
+    "scripts/detail.js",
+    "scripts/totals.js",
+    "scripts/request_sizes.js",
+    "scripts/compare.js",
+    "scripts/start.js",
 )
-_STYLES = ("base.css", "top.css", "charts.css", "tables.css", "opened.css", "small.css")
+_STYLES = (
+    "styles/base.css",
+    "styles/top.css",
+    "styles/charts.css",
+    "styles/tables.css",
+    "styles/opened.css",
+    "styles/small.css",
+)
 _UNSAFE = "<>&\u2028\u2029"
 
 

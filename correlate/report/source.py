@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from addon.format import UNKNOWN, Manifest
-from correlate.captures import read_manifest
-from correlate.content import (
+from ccwire.wire.format import UNKNOWN, Manifest
+from ccwire.wire.pack import PackDamaged
+from ccwire.wire.safe_text import visible
+from correlate.captures.content import (
     Block,
     CaptureFiles,
     answer_blocks,
@@ -19,9 +20,10 @@ from correlate.content import (
     thread_of,
     turn_blocks,
 )
-from correlate.findings import Finding, Reconciliation
-from correlate.pack import PackDamaged
-from correlate.places import Places, first_cwd
+from correlate.captures.folder import read_manifest
+from correlate.compare.requests import request_changes
+from correlate.reconcile.result import Finding, Reconciliation
+from correlate.reconcile.totals import Totals, totals_of
 from correlate.report.contents import (
     Added,
     Piece,
@@ -31,17 +33,15 @@ from correlate.report.contents import (
     fit_to_page,
     turn_pieces,
 )
-from correlate.report.fills import Fill, fill_of
-from correlate.report.shown import visible
+from correlate.report.request_sizes import RequestSizes, request_sizes
 from correlate.report.threads import MAIN, lane_of
-from correlate.request_diff import request_changes
-from correlate.titles import title_of
-from correlate.totals import Totals, totals_of
-from correlate.turns import Place, Turn
+from correlate.transcript.locate import ClaudeDir, first_cwd
+from correlate.transcript.titles import title_of
+from correlate.transcript.turns import TranscriptPlace, Turn
 
 Progress = Callable[[int], None]
 ReadFile = Callable[[int], Mapping[str, Any]]
-Told = list[tuple[Block, Place]]  # a turn's blocks, each with its line
+Told = list[tuple[Block, TranscriptPlace]]  # a turn's blocks, each with its line
 
 _TEXT_BUDGET = 1_250_000  # bytes of captured text on a page
 _LEAST, _MOST = 500, 40_000  # of which a call gets
@@ -49,13 +49,13 @@ _MOST_FILLS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFill:
+class NamedRequest:
     """What filled one request, and which of its thread it is: first, largest, last."""
 
     lane: str
     roles: tuple[str, ...]
     sequence: int
-    fill: Fill
+    fill: RequestSizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +68,17 @@ class Source:
     cwd: str | None = None
     contents: Mapping[int, Mapping[str, Any]]
     turn_contents: Sequence[Sequence[Mapping[str, Any]]]
-    fills: tuple[NamedFill, ...]
+    fills: tuple[NamedRequest, ...]
     problems: tuple[str, ...]
 
 
 def read_source(
-    folder: Path, session: Reconciliation, places: Places, progress: Progress | None = None
+    folder: Path, session: Reconciliation, claude: ClaudeDir, progress: Progress | None = None
 ) -> Source:
     """`progress` is told how far it is on the way to `content_size`."""
     own = folder.name != UNKNOWN
     manifest = read_manifest(folder) if own else Manifest(session_id=session.session_id)
-    transcripts = places.session(session.session_id, manifest.transcript_paths).main
+    transcripts = claude.session(session.session_id, manifest.transcript_paths).main
     reader = _Reader(folder, len(session.findings), progress or (lambda _: None))
     if not transcripts:
         reader.problems.append("There is no transcript of this session's main thread.")
@@ -145,7 +145,7 @@ class _Reader:
         thread = thread_of(call, finding.turn)
         since, before = self._before.get(thread, (None, {}))
         self._before[thread] = (call.sequence, request)
-        self.fills.see(finding, fill_of(body))
+        self.fills.see(finding, request_sizes(body))
         old = body_of(before)
         changes = request_changes(
             old if isinstance(old, dict) else None, body, betas_of(before), betas_of(request)
@@ -178,9 +178,9 @@ class _Fills:
     of every other thread."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], tuple[int, Fill]] = {}
+        self._found: dict[tuple[str, str], tuple[int, RequestSizes]] = {}
 
-    def see(self, finding: Finding, fill: Fill) -> None:
+    def see(self, finding: Finding, fill: RequestSizes) -> None:
         assert finding.call is not None
         lane, seen = lane_of(finding), (finding.call.sequence, fill)
         if lane == MAIN:
@@ -190,12 +190,12 @@ class _Fills:
         if fill.total > largest[1].total:
             self._found[lane, "largest"] = seen
 
-    def chosen(self) -> tuple[NamedFill, ...]:
+    def chosen(self) -> tuple[NamedRequest, ...]:
         roles: dict[tuple[str, int], list[str]] = {}
         for (lane, role), (sequence, _) in self._found.items():
             roles.setdefault((lane, sequence), []).append(role)
         fills = dict(self._found.values())
-        named = [NamedFill(lane, tuple(r), n, fills[n]) for (lane, n), r in roles.items()]
+        named = [NamedRequest(lane, tuple(r), n, fills[n]) for (lane, n), r in roles.items()]
         return tuple(sorted(named, key=lambda one: (one.lane != MAIN, one.sequence))[:_MOST_FILLS])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from correlate.findings import Finding
+from correlate.reconcile.result import Finding
 
 MAIN = "main"
 SIDE = "side"  # calls beside the conversation: titles, topics, counting tokens
@@ -44,7 +44,7 @@ def outcome_of(finding: Finding) -> str:
     if finding.kind in _ENDED_BADLY:
         return finding.kind
     call = finding.call
-    if call is None or call.status is None or call.status >= 400:
+    if call is None or call.failed:
         return "failed"
     return "answered" if call.complete else "cut"
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from correlate.schema.snapshot import Field, Seen, Snapshot
-from correlate.schema.snapshot_file import loads
-from correlate.schema.versions import nearest_older, version_key
-from correlate.schema.vocabulary import is_version
+from ccwire.wire.versions import is_version, nearest_older, parse_version
+from correlate.schema.snapshot.file import loads
+from correlate.schema.snapshot.snapshot import Field, Seen, Snapshot
 
-FOLDER = Path(__file__).parent.parent / "baselines"
+FOLDER = Path(__file__).parent / "baselines"
 # What the API is documented to answer, and what clients are known to send outside the lab.
 DOCUMENTED = "documented.json"
 
@@ -18,7 +17,7 @@ DOCUMENTED = "documented.json"
 def shipped_versions() -> list[str]:
     """The releases there is a baseline for, oldest first."""
     found = [path.stem for path in FOLDER.glob("*.json") if is_version(path.stem)]
-    return sorted(found, key=version_key)
+    return sorted(found, key=parse_version)
 
 
 def baseline_version(version: str | None) -> str | None:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from correlate.schema.baseline import shipped
-from correlate.schema.change import ADDITIVE, Change
-from correlate.schema.check import drift_from
-from correlate.schema.freeze import snapshot_of
-from correlate.schema.shapes import Shapes
-from correlate.schema.sightings import see_events, see_record, see_request, see_response
-from correlate.schema.snapshot import Snapshot
+from correlate.schema.compare.change import ADDITIVE, SchemaChange
+from correlate.schema.compare.check import drift_from
+from correlate.schema.observe.freeze import snapshot_of
+from correlate.schema.observe.shapes import Shapes
+from correlate.schema.observe.sightings import see_events, see_record, see_request, see_response
+from correlate.schema.snapshot.snapshot import Snapshot
 
 
 class Baseline:
@@ -66,11 +66,11 @@ class Baseline:
         return new
 
 
-def _new(change: Change) -> bool:
+def _new(change: SchemaChange) -> bool:
     return change.severity == ADDITIVE or change.kind in ("type-changed", "renamed")
 
 
-def _line(change: Change) -> str:
+def _line(change: SchemaChange) -> str:
     if change.kind == "type-changed":
         return f"{change.where} is {change.after}, was {change.before}"
     if change.kind == "value-added":

@@ -37,13 +37,13 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, acts: int) -> Iterator[Death]:
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", acting(os.open))
-        patched.setattr("addon.store.write_all", acting(_write_all()))
+        patched.setattr("addon.storage.files.write_all", acting(_write_all()))
         for name in ("replace", "unlink", "mkdir", "rename"):
             patched.setattr(Path, name, acting(getattr(Path, name)))
         yield death
 
 
 def _write_all() -> Callable[..., Any]:
-    from addon.store import write_all
+    from addon.storage.files import write_all
 
     return write_all

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 import addon.hook
-from addon.hook_event import handle
-from addon.sessions_file import Lock
+from addon.hooks.handle import handle
+from addon.hooks.sessions_file import Lock
 
 HOOK = [sys.executable, "-I", "-S", addon.hook.__file__]
 
@@ -124,7 +124,7 @@ def test_without_sight_of_any_process_nobody_is_held_for_crashed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _run(home, _event("SessionStart"))
-    monkeypatch.setattr("addon.hook_event.process_lookup", lambda: {}.get)
+    monkeypatch.setattr("addon.hooks.handle.process_lookup", lambda: {}.get)
     path = home / ".ccwire" / "sessions.json"
     payload = json.dumps(_event("SessionStart", "bbb")).encode()
     handle(payload, ["--sessions", str(path)], {}, os.getpid())
@@ -225,7 +225,7 @@ def test_a_folder_that_cannot_be_written_to_still_ends_at_once(home: Path) -> No
 def test_a_lock_that_is_never_given_back_neither_hangs_the_client_nor_loses_its_event(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("addon.hook_event.LOCK_SECONDS", 0.02)
+    monkeypatch.setattr("addon.hooks.handle.LOCK_SECONDS", 0.02)
     path = home / "sessions.json"
     lock = Lock(str(path))
     assert lock.take()

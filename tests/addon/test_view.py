@@ -11,8 +11,8 @@ from mitmproxy.http import Response
 from mitmproxy.test import taddons, tflow
 
 from addon.view import AnswerView, answer_text
-from lab.scenario import Answer, Failure, Raw, Text, Thinking, Usage, bash
-from lab.stream import Call, error_event, events
+from ccwire.demo.stand_in.scenario import Answer, Failure, Raw, Text, Thinking, Usage, bash
+from ccwire.demo.stand_in.stream import Call, error_event, events
 
 CALL = Call(seed=1, order=1, model="claude-opus-5-5", offered=frozenset({"Bash"}))
 USAGE = Usage(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenarios
+from ccwire.demo.stand_in import scenarios
 from tests.rig import Rig, rig
 
 

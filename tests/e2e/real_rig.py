@@ -9,20 +9,20 @@ from typing import Any
 import orjson
 import pytest
 
-from addon.format import Exchange
-from addon.proxy import Proxy
-from addon.settings_text import events_for, hook_command, hook_settings
-from correlate.account import Accountant
-from correlate.captures import read_exchanges, session_folders
-from correlate.findings import Reconciliation, label
-from correlate.places import Places
-from lab.api import StandIn
-from lab.ledger import Served
-from lab.npm import Client, NpmUnreachable, fetch
-from lab.real import RealRun, lab_home, run_once
-from lab.scenario import Scenario
-from lab.scenarios import named
-from lab.screen import Screen
+from addon.claude_settings.hooks_text import events_for, hook_command, hook_settings
+from addon.launch.proxy import Proxy
+from ccwire.demo.real.npm import InstalledClient, NpmUnreachable, fetch
+from ccwire.demo.real.run import RealRun, lab_home, run_once
+from ccwire.demo.stand_in.ledger import Served
+from ccwire.demo.stand_in.scenario import Scenario
+from ccwire.demo.stand_in.scenarios import named
+from ccwire.demo.stand_in.server import StandIn
+from ccwire.wire.format import Exchange
+from correlate.captures.folder import read_exchanges, session_folders
+from correlate.reconcile.result import Reconciliation, label
+from correlate.reconcile.session import SessionReconciler
+from correlate.transcript.locate import ClaudeDir
+from lab.screen import ClientScreen
 from tests.rig import until
 
 VERSIONS = ("1.0.100", "2.0.73", "2.1.39", "2.1.168", "2.1.325")
@@ -33,7 +33,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def client_or_skip(version: str) -> Client:
+def client_or_skip(version: str) -> InstalledClient:
     try:
         return fetch(version)
     except NpmUnreachable as error:
@@ -44,7 +44,7 @@ def client_or_skip(version: str) -> Client:
 class RealRig:
     """A home, a project, a stand-in and a proxy for one version of the client."""
 
-    client: Client
+    client: InstalledClient
     api: StandIn
     proxy: Proxy
     home: Path
@@ -74,8 +74,8 @@ class RealRig:
         served = self.api.ledger.messages()[before:]
         return Outcome(run, served)
 
-    def screen(self) -> Screen:
-        return Screen(
+    def screen(self) -> ClientScreen:
+        return ClientScreen(
             self.client,
             home=self.home,
             cwd=self.cwd,
@@ -95,7 +95,7 @@ class RealRig:
         until(lambda: not list(self.proxy.captures.rglob("*.part")), 20)
 
     def account(self, session_id: str) -> Reconciliation:
-        accountant = Accountant(self.proxy.captures, Places(self.claude_dir))
+        accountant = SessionReconciler(self.proxy.captures, ClaudeDir(self.claude_dir))
         return accountant.account(self.proxy.captures / session_id)
 
     def check(self, session_id: str, served: Sequence[Served]) -> Reconciliation:

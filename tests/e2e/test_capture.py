@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenarios
+from ccwire.demo.stand_in import scenarios
 from tests.rig import Rig, messages_body, new_session, rig, until, user_id
 
 PLAIN = scenarios.named("plain")

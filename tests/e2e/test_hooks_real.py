@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from addon.settings_change import make_change, plan_install, plan_uninstall
-from addon.settings_text import hook_command
-from lab.scenarios import named
+from addon.claude_settings.hooks_text import hook_command
+from addon.claude_settings.install import make_change, plan_install, plan_uninstall
+from ccwire.demo.stand_in.scenarios import named
 from tests.e2e.real_rig import VERSIONS, real_rig, sessions_in_map
 
 pytestmark = pytest.mark.real

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from correlate.findings import label
-from lab import scenarios
-from lab.npm import NpmFailed, newest_version
-from lab.real import MADE_UP_KEY
+from ccwire.demo.real.npm import NpmFailed, newest_version
+from ccwire.demo.real.run import MADE_UP_KEY
+from ccwire.demo.stand_in import scenarios
+from correlate.reconcile.result import label
 from tests.e2e.real_rig import NEWEST, VERSIONS, Outcome, RealRig, numbers, real_rig
 
 pytestmark = pytest.mark.real

@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 
 from addon import capture
-from lab.api import StandIn
-from lab.scenarios import named
+from ccwire.demo.stand_in.scenarios import named
+from ccwire.demo.stand_in.server import StandIn
 from tests.rig import messages_body, new_session, until
 
 PASSWORD = "made-up"

@@ -10,12 +10,12 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from addon.format import EXCHANGES
 from ccwire.cli import main
-from correlate.usage import Tokens
-from lab.ledger import Served
+from ccwire.demo.stand_in.ledger import Served
+from ccwire.demo.stand_in.scenarios import named
+from ccwire.wire.format import EXCHANGES
+from ccwire.wire.usage import Tokens
 from lab.made_session import write_lines
-from lab.scenarios import named
 from tests.e2e.real_rig import NEWEST, Outcome, RealRig, real_rig
 
 pytestmark = pytest.mark.real

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from correlate.account import Accountant, Patience
-from correlate.captures import read_exchanges
-from correlate.findings import Reconciliation, counted
-from correlate.places import Places
-from correlate.totals import totals_of
-from correlate.usage import Tokens
-from lab.client import SimulatedClient
-from lab.scenario import Scenario
-from lab.scenarios import named
+from ccwire.demo.client.simulated import SimulatedClient
+from ccwire.demo.stand_in.scenario import Scenario
+from ccwire.demo.stand_in.scenarios import named
+from ccwire.wire.usage import Tokens
+from correlate.captures.folder import read_exchanges
+from correlate.reconcile.result import Reconciliation, counted
+from correlate.reconcile.session import SessionReconciler, TranscriptWait
+from correlate.reconcile.totals import totals_of
+from correlate.transcript.locate import ClaudeDir
 from tests.rig import Rig, rig, until
 
 VERSIONS = ("1.0.100", "2.0.73", "2.1.39", "2.1.78", "2.1.139", "2.1.274", "2.1.325")
@@ -50,7 +50,9 @@ def account(wire: Rig, home: Path, session: str) -> Reconciliation:
     served = {call.request_id for call in wire.api.ledger.messages(session)}
     folder = wire.captures / session
     until(lambda: served <= {exchange.request_id for exchange in read_exchanges(folder)})
-    accountant = Accountant(wire.captures, Places(home / ".claude"), Patience(tries=0))
+    accountant = SessionReconciler(
+        wire.captures, ClaudeDir(home / ".claude"), TranscriptWait(tries=0)
+    )
     return accountant.account(folder)
 
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from ccwire.cli import main
+from ccwire.demo.stand_in.scenarios import named
 from correlate.report.model import Model, page_model
 from correlate.report.page import render
-from lab.scenarios import named
 from tests.correlate.report.made import SESSION, ReportSession, long_session, small_session
 from tests.e2e.browser import Page, browser
 from tests.e2e.real_rig import real_rig

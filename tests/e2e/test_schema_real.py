@@ -9,17 +9,17 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from addon.format import parse_json
 from ccwire.cli import main
-from correlate.schema.buckets import hook_target, record_target, sse_target
-from correlate.schema.change import Change
-from correlate.schema.diff import diff
-from correlate.schema.json_schema import json_schemas
-from correlate.schema.observe import observe, sources
-from correlate.schema.sightings import is_hook
-from correlate.schema.snapshot import Field, Snapshot
-from correlate.schema.snapshot_file import dumps
-from lab.atlas_run import run_release
+from ccwire.wire.json_text import parse_json
+from correlate.schema.compare.change import SchemaChange
+from correlate.schema.compare.diff import diff
+from correlate.schema.observe.buckets import hook_target, record_target, sse_target
+from correlate.schema.observe.sightings import is_hook
+from correlate.schema.observe.walk import observe, sources
+from correlate.schema.snapshot.file import dumps
+from correlate.schema.snapshot.json_schema import json_schemas
+from correlate.schema.snapshot.snapshot import Field, Snapshot
+from lab.atlas.run import run_release
 from tests.e2e.real_rig import client_or_skip
 
 pytestmark = pytest.mark.real
@@ -52,7 +52,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
     return Releases(tmp_path_factory.mktemp("releases"))
 
 
-def found(old: Snapshot, new: Snapshot) -> dict[tuple[str, str, str], Change]:
+def found(old: Snapshot, new: Snapshot) -> dict[tuple[str, str, str], SchemaChange]:
     return {(c.kind, c.bucket, c.path): c for c in diff(old, new)}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from correlate.findings import label
-from lab import scenarios
+from ccwire.demo.stand_in import scenarios
+from correlate.reconcile.result import label
 from tests.e2e.real_rig import NEWEST, RealRig, real_rig
 from tests.rig import until
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenarios
-from tests.correlate.scrub_checks import (
+from ccwire.demo.stand_in import scenarios
+from tests.correlate.scrub.checks import (
     account,
     assert_no_word_left,
     assert_same_but_for_ids,

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from lab import scenarios
+from ccwire.demo.stand_in import scenarios
 from tests.rig import Rig, messages_body, new_session, rig, until
 
 PLAIN = scenarios.named("plain")

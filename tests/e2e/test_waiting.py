@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from lab.client import SimulatedClient
-from lab.scenarios import named
+from ccwire.demo.client.simulated import SimulatedClient
+from ccwire.demo.stand_in.scenarios import named
 from tests.rig import Rig, new_session, rig, until
 
 

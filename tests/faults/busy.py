@@ -11,50 +11,42 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from addon.filing import Filing
-from addon.processes import ClientProcess, ProcessResolver
-from addon.record import RequestSeen, ResponseSeen
-from addon.recovery import recover
-from addon.redact import Redactor
-from addon.session_lookup import SessionLookup
-from addon.sessions import SessionsMap
-from addon.store import CaptureStore
-from addon.writer import Answered, Begun, Chunk, Ended, Job, Writer
+from addon.hooks.sessions import SessionsMap
+from addon.identity.lookup import SessionLookup
+from addon.identity.processes import ClientProcess
+from addon.recording.jobs import Answered, Begun, Chunk, Ended, Job, RequestSeen, ResponseSeen
+from addon.recording.queue import JobQueue
+from addon.recording.recorder import Recorder
+from addon.recording.recovery import recover
+from addon.redaction.redactor import Redactor
+from addon.storage.folder import CaptureStore
 
 SESSIONS = tuple(f"{n:08d}-1111-4000-8000-000000000000" for n in range(3))
 AT_ONCE = 6  # exchanges under way at any moment
 
 
-class Known(ProcessResolver):
+def process_of(connection_id: str) -> ClientProcess | None:
     """Every connection is named after its process."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda client, proxy: None)
-
-    def process(self, connection_id: str) -> ClientProcess | None:
-        pid = int(connection_id) if connection_id else 0
-        return ClientProcess(pid, 1_700_000_000.0) if pid else None
+    pid = int(connection_id) if connection_id else 0
+    return ClientProcess(pid, 1_700_000_000.0) if pid else None
 
 
-class Desk(Filing):
-    """The filing desk; starts when told, and counts the exchanges whose end it has seen."""
+class BusyRecorder(Recorder):
+    """Starts when told, and counts the exchanges whose end it has seen."""
 
     def __init__(self, captures: Path) -> None:
         self.started = threading.Event()
         sessions = SessionsMap(captures.with_name("no-sessions.json"))
         lookup = SessionLookup(sessions, captures.with_name("no-claude"))
-        super().__init__(CaptureStore(captures), Redactor(b"k" * 32), Known(), lookup)
+        super().__init__(CaptureStore(captures), Redactor(b"k" * 32), lookup)
         self.ended = 0
 
-    def begin(self, seen: RequestSeen) -> None:
+    def handle(self, job: Job) -> None:
         self.started.wait()
-        super().begin(seen)
-
-    def end(self, flow_id: str, at: float, ended_by: str, error: str | None) -> None:
         try:
-            super().end(flow_id, at, ended_by, error)
+            super().handle(job)
         finally:
-            self.ended += 1
+            self.ended += isinstance(job, Ended)
 
 
 def request(flow_id: str, session: str | None, *, process: int = 0, size: int = 200) -> RequestSeen:
@@ -130,9 +122,9 @@ def run(captures: str) -> None:
     store = CaptureStore(Path(captures))
     store.prepare()
     recover(store)
-    desk = Desk(Path(captures))
-    desk.started.set()
-    writer = Writer(desk)
+    recorder = BusyRecorder(Path(captures))
+    recorder.started.set()
+    writer = JobQueue(recorder, process_of)
     under_way = [_endless(n) for n in range(AT_ONCE)]
     while True:
         for stream in under_way:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from addon.format import parse_file_name
+from ccwire.wire.format import parse_file_name
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from addon.recovery import recover
-from addon.store import CaptureStore
-from addon.writer import Writer
+from addon.recording.jobs import Answered, Begun, Chunk
+from addon.recording.queue import JobQueue
+from addon.recording.recovery import recover
+from addon.storage.folder import CaptureStore
 from ccwire.cli import main
 from tests.faults import busy
 from tests.faults.folder import check
@@ -33,9 +34,9 @@ def jumpy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def captures(tmp_path: Path, jumpy: None) -> Path:
     captures = tmp_path / "captures"
-    desk = busy.Desk(captures)
-    desk.started.set()
-    writer = Writer(desk)
+    recorder = busy.BusyRecorder(captures)
+    recorder.started.set()
+    writer = JobQueue(recorder, busy.process_of)
     for number in range(20):
         for job in busy.jobs(f"flow-{number}", busy.SESSIONS[0]):
             writer.put(job)
@@ -56,14 +57,14 @@ def test_no_duration_is_negative_and_numbers_tell_the_order(captures: Path) -> N
 
 def test_a_kill_on_such_a_day_is_recovered_from(captures: Path) -> None:
     store = CaptureStore(captures)
-    desk = busy.Desk(captures)
-    desk.started.set()
-    desk.begin(busy.request("cut", busy.SESSIONS[0]))
-    desk.answered("cut", busy.response())
+    recorder = busy.BusyRecorder(captures)
+    recorder.started.set()
+    recorder.handle(Begun(busy.request("cut", busy.SESSIONS[0])))
+    recorder.handle(Answered("cut", busy.response()))
     for event in busy.events("cut")[:4]:
-        desk.chunk("cut", time.time(), event)
-    desk.settle()
-    del desk
+        recorder.handle(Chunk("cut", time.time(), event))
+    recorder.settle()
+    del recorder
     gc.collect()  # with it goes its hold on the part
     assert recover(store) == 1
     cut = orjson.loads(check(captures)[busy.SESSIONS[0]].lines["cut"])

@@ -8,11 +8,12 @@ from typing import IO
 import orjson
 import pytest
 
-import addon.store
-from addon.recovery import recover
-from addon.store import CaptureStore, write_all
-from addon.writer import Writer
-from lab import scenarios
+import addon.storage.folder
+from addon.recording.queue import JobQueue
+from addon.recording.recovery import recover
+from addon.storage.files import write_all
+from addon.storage.folder import CaptureStore
+from ccwire.demo.stand_in import scenarios
 from tests.faults import busy
 from tests.faults.disk import Disk, disk
 from tests.faults.folder import check
@@ -79,7 +80,7 @@ def test_whichever_write_fails_every_exchange_is_told_or_counted_as_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, lasts: int | None
 ) -> None:
     outage = Outage(first, lasts)
-    monkeypatch.setattr(addon.store, "write_all", outage.write_all)
+    monkeypatch.setattr(addon.storage.folder, "write_all", outage.write_all)
     captures = tmp_path / "captures"
     _capture(captures, outage, ends=lasts is None)
     gc.collect()  # a proxy that has ended holds no part any more
@@ -95,13 +96,13 @@ def test_whichever_write_fails_every_exchange_is_told_or_counted_as_lost(
 
 def _capture(captures: Path, outage: Outage, ends: bool) -> None:
     """Two exchanges of a session, and two before and after them that name none."""
-    desk = busy.Desk(captures)
-    writer = Writer(desk)
+    recorder = busy.BusyRecorder(captures)
+    writer = JobQueue(recorder, busy.process_of)
     session = busy.SESSIONS[0]
     for flow_id, name in (("a", None), ("b", session), ("c", session), ("d", None)):
         for job in busy.jobs(flow_id, name, process=100_001):
             writer.put(job)
-    desk.started.set()  # all of them in one batch
-    until(lambda: desk.ended == 4)
+    recorder.started.set()  # all of them in one batch
+    until(lambda: recorder.ended == 4)
     outage.over = ends
     writer.close()

@@ -12,9 +12,9 @@ from pathlib import Path
 import orjson
 import psutil
 
-from addon.recovery import recover
-from addon.store import CaptureStore
-from lab import scenarios
+from addon.recording.recovery import recover
+from addon.storage.folder import CaptureStore
+from ccwire.demo.stand_in import scenarios
 from tests.faults import busy
 from tests.faults.folder import Filed, check, look
 from tests.rig import Rig, messages_body, new_session, rig, until

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from lab import scenarios
+from ccwire.demo.stand_in import scenarios
 from tests.faults.folder import check
 from tests.rig import Rig, messages_body, new_session, rig, until
 

@@ -7,9 +7,9 @@ import os
 import threading
 from pathlib import Path
 
-from addon.hook_event import handle
-from addon.sessions import SessionsMap
-from addon.sessions_file import Lock
+from addon.hooks.handle import handle
+from addon.hooks.sessions import SessionsMap
+from addon.hooks.sessions_file import Lock
 from tests.rig import new_session, until
 
 

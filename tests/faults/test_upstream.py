@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.scenario import Answer, Scenario, Text
+from ccwire.demo.stand_in.scenario import Answer, Scenario, Text
 from tests.rig import Rig, messages_body, new_session, rig
 
 WHOLE = Answer((Text("One two three."),))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.npm import Client
-from lab.screen import Screen
+from ccwire.demo.real.npm import InstalledClient
+from lab.screen import ClientScreen
 
 # Asks about the key, then echoes what is typed and answers each line; Escape is told apart.
 FAKE = r"""
@@ -35,14 +35,14 @@ while True:
 
 
 @pytest.fixture
-def screen(tmp_path: Path) -> Screen:
+def screen(tmp_path: Path) -> ClientScreen:
     program = tmp_path / "client.py"
     program.write_text(FAKE)
-    client = Client("2.1.325", (sys.executable, str(program)))
-    return Screen(client, home=tmp_path, cwd=tmp_path, proxy_port=9, ca_cert=tmp_path)
+    client = InstalledClient("2.1.325", (sys.executable, str(program)))
+    return ClientScreen(client, home=tmp_path, cwd=tmp_path, proxy_port=9, ca_cert=tmp_path)
 
 
-def test_a_prompt_is_typed_and_its_answer_read(screen: Screen) -> None:
+def test_a_prompt_is_typed_and_its_answer_read(screen: ClientScreen) -> None:
     with screen:
         screen.ready()
         screen.submit("hello")
@@ -52,14 +52,14 @@ def test_a_prompt_is_typed_and_its_answer_read(screen: Screen) -> None:
         assert screen.leave() == 7
 
 
-def test_what_does_not_come_is_an_error_that_shows_the_screen(screen: Screen) -> None:
+def test_what_does_not_come_is_an_error_that_shows_the_screen(screen: ClientScreen) -> None:
     with screen:
         screen.ready()
         with pytest.raises(TimeoutError, match="the box"):
             screen.expect("never", timeout=0.1)
 
 
-def test_a_client_that_ends_is_not_waited_for(screen: Screen) -> None:
+def test_a_client_that_ends_is_not_waited_for(screen: ClientScreen) -> None:
     with screen:
         screen.ready()
         screen.leave()

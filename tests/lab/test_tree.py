@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from correlate.account import Accountant, Patience
-from correlate.captures import session_folders
-from correlate.places import Places
+from correlate.captures.folder import session_folders
+from correlate.reconcile.session import SessionReconciler, TranscriptWait
+from correlate.transcript.locate import ClaudeDir
 from lab.tree import write_tree
 
 
@@ -11,7 +11,9 @@ def test_a_tree_has_its_size_and_is_explained(tmp_path: Path) -> None:
     written = sum(path.stat().st_size for path in tree.claude_dir.rglob("*.jsonl"))
     assert tree.size == written
     assert 3_000_000 <= written < 8_000_000
-    accountant = Accountant(tree.captures, Places(tree.claude_dir), Patience(tries=0))
+    accountant = SessionReconciler(
+        tree.captures, ClaudeDir(tree.claude_dir), TranscriptWait(tries=0)
+    )
     found = [accountant.account(folder) for folder in session_folders(tree.captures)]
     assert len(found) == tree.sessions
     assert sum(len(session.calls) for session in found) == tree.calls

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from addon.format import Exchange, file_name
-from correlate.account import Accountant, Patience
-from correlate.findings import Reconciliation
-from correlate.places import Places
+from ccwire.wire.format import Exchange, file_name
+from correlate.reconcile.result import Reconciliation
+from correlate.reconcile.session import SessionReconciler, TranscriptWait
 from correlate.report.source import Source, read_source
+from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession
 
 SESSION = "6f1c2d3e-0000-4000-8000-000000000001"
@@ -18,7 +18,7 @@ TOOLS = [
     {"name": "Bash", "description": "Runs a made-up command.", "input_schema": {"type": "object"}},
     {"name": "mcp__lamp__on", "description": "Switches it on.", "input_schema": {"type": "object"}},
 ]
-NO_WAITING = Patience(tries=0)
+NO_WAITING = TranscriptWait(tries=0)
 
 
 class ReportSession(MadeSession):
@@ -70,12 +70,12 @@ class ReportSession(MadeSession):
     def account(self, root: Path) -> Reconciliation:
         """Writes all of it under `root` and accounts for it."""
         self.write(root / "claude", root / "captures")
-        accountant = Accountant(root / "captures", Places(root / "claude"), NO_WAITING)
+        accountant = SessionReconciler(root / "captures", ClaudeDir(root / "claude"), NO_WAITING)
         return accountant.account(root / "captures" / self.session_id)
 
     def source(self, root: Path) -> Source:
         session = self.account(root)
-        return read_source(root / "captures" / self.session_id, session, Places(root / "claude"))
+        return read_source(root / "captures" / self.session_id, session, ClaudeDir(root / "claude"))
 
     def _say(self, agent_id: str | None, role: str, content: list[dict[str, Any]]) -> None:
         self.said.setdefault(agent_id, []).append({"role": role, "content": content})

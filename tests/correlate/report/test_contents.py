@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from correlate.compare.requests import RequestChange, request_changes
 from correlate.report.contents import (
     Piece,
     added_by,
@@ -10,7 +11,6 @@ from correlate.report.contents import (
     fit_to_page,
     turn_pieces,
 )
-from correlate.request_diff import Change, request_changes
 
 TEXT = {"type": "text", "text": "Yes."}
 CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
@@ -36,7 +36,7 @@ def test_a_new_message_is_shown_block_by_block() -> None:
 
 def test_a_message_of_a_plain_string_is_one_piece() -> None:
     added = added_by(
-        [Change("messages[0]", "added", after={"role": "user", "content": "hi"})], None
+        [RequestChange("messages[0]", "added", after={"role": "user", "content": "hi"})], None
     )
     assert added.pieces == (Piece("messages[0] user: text", "hi", "added"),)
 
@@ -107,7 +107,7 @@ def test_a_turn_alone_is_shown_with_its_lines() -> None:
 
 
 def test_everything_fits_where_there_is_room() -> None:
-    added = added_by([Change("messages[0]", "added", after=user("hi"))], None)
+    added = added_by([RequestChange("messages[0]", "added", after=user("hi"))], None)
     request, answer, left_out = fit_to_page(added, [Piece("text", "Yes.", "equal", "x:1")], 5_000)
     assert request == {
         "since": None,
@@ -128,7 +128,7 @@ def test_long_texts_are_cut_and_say_by_how_much() -> None:
 
 
 def test_too_many_pieces_leave_the_newest_and_are_counted() -> None:
-    changes = [Change(f"messages[{n}]", "added", after=user(f"m{n}")) for n in range(100)]
+    changes = [RequestChange(f"messages[{n}]", "added", after=user(f"m{n}")) for n in range(100)]
     request, answer, left_out = fit_to_page(added_by(changes, None), [Piece("text", "Yes.")], 3_200)
     assert request is not None
     assert [p["text"] for p in request["pieces"]] == [f"m{n}" for n in range(91, 100)]

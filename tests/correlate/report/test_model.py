@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from correlate.reconcile_json import session_json
+from correlate.reconcile.as_json import session_json
 from correlate.report.model import Model, page_model
 from correlate.report.page import render
 from correlate.report.source import Source

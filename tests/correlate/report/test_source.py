@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from correlate.account import Accountant
-from correlate.pack import PACK_SUFFIX, exchange_files, write_pack
-from correlate.places import Places
+from ccwire.wire.pack import PACK_SUFFIX, exchange_files, write_pack
+from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
 from correlate.report.page import render
 from correlate.report.source import Source, content_size, read_source
+from correlate.transcript.locate import ClaudeDir
 from tests.correlate.report.made import NO_WAITING, SESSION, ReportSession, small_session
 from tests.properties import property_test
 
 
 def again(root: Path) -> Source:
     """Reads what is on the disk by now."""
-    places = Places(root / "claude")
+    claude = ClaudeDir(root / "claude")
     folder = root / "captures" / SESSION
-    account = Accountant(root / "captures", places, NO_WAITING).account(folder)
-    return read_source(folder, account, places)
+    account = SessionReconciler(root / "captures", claude, NO_WAITING).account(folder)
+    return read_source(folder, account, claude)
 
 
 def test_a_whole_session_has_no_problems(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_transcript_that_goes_away_meanwhile_is_said(tmp_path: Path) -> None:
     account = small_session().account(tmp_path)
     for path in (tmp_path / "claude").rglob("*.jsonl"):
         path.unlink()
-    source = read_source(tmp_path / "captures" / SESSION, account, Places(tmp_path / "claude"))
+    source = read_source(tmp_path / "captures" / SESSION, account, ClaudeDir(tmp_path / "claude"))
     assert f"{SESSION}.jsonl:2 cannot be read (No such file or directory)." in source.problems
 
 
@@ -159,8 +159,8 @@ def test_progress_reaches_the_size(tmp_path: Path) -> None:
     made.call(request_bytes=70, response_bytes=30)
     account = made.account(tmp_path)
     told: list[int] = []
-    places = Places(tmp_path / "claude")
-    read_source(tmp_path / "captures" / SESSION, account, places, told.append)
+    claude = ClaudeDir(tmp_path / "claude")
+    read_source(tmp_path / "captures" / SESSION, account, claude, told.append)
     assert (told, content_size(account)) == ([1_000, 100], 1_100)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from correlate.findings import Finding
+from correlate.reconcile.result import Finding
 from correlate.report.threads import MAIN, SIDE, Lane, cache_drops, lane_of, lanes_of, outcome_of
 from lab.made_session import MadeSession
 from tests.correlate.report.made import small_session

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from correlate.schema.freeze import snapshot_of
-from correlate.schema.shapes import Shapes
-from correlate.schema.snapshot import Field, Place
+from correlate.schema.observe.freeze import snapshot_of
+from correlate.schema.observe.shapes import Shapes
+from correlate.schema.snapshot.snapshot import ExamplePlace, Field
 
 few = settings(max_examples=30, deadline=None)
 
@@ -49,7 +49,7 @@ def observed(sightings: list[tuple[str, Any, int, str]], source: str = "a.jsonl"
     by_version: dict[str, Shapes] = {}
     for bucket, record, line, version in sightings:
         shapes = by_version.setdefault(version, Shapes())
-        shapes.place = Place(source, line)
+        shapes.place = ExamplePlace(source, line)
         shapes.see(bucket, record)
     snapshots: list[dict[str, Field]] = [snapshot_of(s, v) for v, s in by_version.items()]
     return snapshots

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ccwire.wire.versions import parse_version
 from correlate.schema.baseline import FOLDER, baseline_version, shipped, shipped_versions
-from correlate.schema.snapshot import Snapshot, paths
-from correlate.schema.snapshot_file import dumps, loads
-from correlate.schema.versions import version_key
+from correlate.schema.snapshot.file import dumps, loads
+from correlate.schema.snapshot.snapshot import Snapshot, paths
 
 FILES = sorted(FOLDER.glob("*.json"))
 
@@ -20,7 +20,7 @@ def has(snapshot: Snapshot, bucket: str, path: str = "") -> bool:
 def test_there_are_baselines_from_the_first_releases_to_the_newest_known() -> None:
     known = shipped_versions()
     assert len(known) >= 40
-    assert version_key(known[0]) < (1, 0, 0)
+    assert parse_version(known[0]) < (1, 0, 0)
     assert known[-1] == "2.1.325"
 
 

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from typing import Any
 
-from correlate.schema.freeze import snapshot_of
 from correlate.schema.live import Baseline
-from correlate.schema.shapes import Shapes
-from correlate.schema.sightings import see_record, see_request, see_response
+from correlate.schema.observe.freeze import snapshot_of
+from correlate.schema.observe.shapes import Shapes
+from correlate.schema.observe.sightings import see_record, see_request, see_response
 from tests.correlate.schema.made_up import record, request, response
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from correlate.schema.json_schema import json_schemas
-from correlate.schema.observe import observe
-from correlate.schema.snapshot_file import dumps, loads
-from correlate.schema.vocabulary import is_beta, is_field_name, is_word
+from correlate.schema.observe.vocabulary import is_beta, is_field_name, is_word
+from correlate.schema.observe.walk import observe
+from correlate.schema.snapshot.file import dumps, loads
+from correlate.schema.snapshot.json_schema import json_schemas
 from tests.correlate.schema.made_up import record, request, response, write_exchange, write_lines
 
 CANARY = "cAnArY"

@@ -1,0 +1,195 @@
+"""One hook event, from its payload to the map of sessions: the edges around `session_events`.
+
+Imports little: the hook runs at every prompt.
+"""
+
+# Importing pathlib takes longer than all the hook does.
+# ruff: noqa: PTH108, PTH110, PTH119, PTH120
+
+import os
+import time
+
+from addon.hooks.apply import (
+    EVENTS,
+    FIELDS,
+    Entry,
+    HookClient,
+    PayloadError,
+    apply_event,
+    drop_oldest,
+    mark_crashed,
+    session_of,
+)
+from addon.hooks.client_process import (
+    Lookup,
+    Process,
+    find_client,
+    is_running,
+    process_lookup,
+    read_bytes,
+)
+from addon.hooks.fast_json import Json, loads
+from addon.hooks.sessions_file import (
+    Lock,
+    SessionsFileError,
+    events_left,
+    leave_event,
+    log,
+    make_folder,
+    read_document,
+    sessions_path,
+    set_aside,
+    write_document,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+type Environment = Mapping[str, str]
+
+# Only a process that is stuck holds the lock for long: it dies with its holder.
+LOCK_SECONDS = 2.0
+
+# The end of a transcript, enough to hold a line that names the client's version.
+_TAIL_BYTES = 64 * 1024
+
+
+def handle(data: bytes, arguments: list[str], environment: Environment, parent: int) -> None:
+    """Records one event; what goes wrong becomes a line in the log, never an error."""
+    path = sessions_path(_sessions_option(arguments), environment)
+    try:
+        payload = _payload(data)
+        if payload["hook_event_name"] in EVENTS:
+            _record(path, payload, environment, parent)
+    except BaseException as error:
+        make_folder(path)
+        log(path, _in_words(error))
+
+
+def _sessions_option(arguments: list[str]) -> str | None:
+    return arguments[1] if len(arguments) == 2 and arguments[0] == "--sessions" else None
+
+
+def _payload(data: bytes) -> Entry:
+    try:
+        payload = loads(data.decode(errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise PayloadError(f"the payload is not JSON ({error})") from error
+    if not isinstance(payload, dict) or not isinstance(payload.get("hook_event_name"), str):
+        raise PayloadError("the payload names no event")
+    return payload
+
+
+def _record(path: str, payload: Entry, environment: Environment, parent: int) -> None:
+    # A client started by another client's tool inherits that one's variables.
+    if environment.get("CLAUDE_CODE_SESSION_ID") not in (None, session_of(payload)):
+        environment = {}
+    lookup = process_lookup()
+    process = find_client(lookup, environment.get("CLAUDE_PID"), parent)
+    client = {
+        "process": (process.pid, process.created_at) if process else None,
+        "project_dir": environment.get("CLAUDE_PROJECT_DIR"),
+        "entrypoint": environment.get("CLAUDE_CODE_ENTRYPOINT"),
+        "version": _version(payload, process) if process else None,
+    }
+    fields = {name: payload[name] for name in FIELDS if name in payload}
+    make_folder(path)
+    own = leave_event(path, {"payload": fields, "client": client, "at": time.time()})
+    _wait_until_taken_in(path, own, lookup)
+
+
+def _wait_until_taken_in(path: str, own: str, lookup: Lookup) -> None:
+    """Takes in all events there are, unless another hook is at it and takes in this one too."""
+    lock = Lock(path)
+    deadline, pause = time.monotonic() + LOCK_SECONDS, 0.001
+    while os.path.exists(own):
+        if lock.take():
+            try:
+                _take_in_events(path, lookup)
+            finally:
+                lock.give_back()
+        elif time.monotonic() > deadline:
+            raise TimeoutError(f"the lock was held for {LOCK_SECONDS:g} s; the next hook goes on")
+        else:
+            time.sleep(pause)
+            # Many that wait must not take the processor from the one that holds the lock.
+            pause = min(pause * 2, 0.02)
+
+
+def _take_in_events(path: str, lookup: Lookup) -> None:
+    files = events_left(path)
+    document = _read_or_set_aside(path)
+    sessions = document["sessions"]
+    # Where not even this process is to be seen, none can be told to be gone.
+    if lookup(os.getpid()):
+        mark_crashed(sessions, lambda pid, created_at: is_running(lookup, pid, created_at))
+    for file in files:
+        try:
+            event = loads(read_bytes(file).decode())
+            apply_event(sessions, event["payload"], HookClient(**event["client"]), event["at"])
+        except (ValueError, TypeError, KeyError) as error:
+            # One that no hook has written must not hold up all that come after it.
+            log(path, f"{os.path.basename(file)} is left out: {_in_words(error)}")
+    drop_oldest(sessions)
+    write_document(path, document)
+    for file in files:
+        os.unlink(file)
+
+
+def _read_or_set_aside(path: str) -> dict[str, Json]:
+    try:
+        return read_document(path)
+    except SessionsFileError as error:
+        aside = set_aside(path)
+        log(path, f"sessions.json could not be read and is now {os.path.basename(aside)}: {error}")
+        return read_document(path)
+
+
+def _version(payload: Entry, process: Process) -> str | None:
+    """The client's version: from its live record, else from what it wrote since it started."""
+    transcript = payload.get("transcript_path")
+    if not isinstance(transcript, str) or not transcript:
+        return None
+    # <claude folder>/projects/<slug>/<session>.jsonl
+    claude_folder = os.path.dirname(os.path.dirname(os.path.dirname(transcript)))
+    live_record = _object(_read_or_nothing(f"{claude_folder}/sessions/{process.pid}.json"))
+    if isinstance(version := live_record.get("version"), str):
+        return version
+    # Older lines are those of another run, that this one resumed.
+    started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(process.created_at))
+    for line in reversed(_read_or_nothing(transcript, _TAIL_BYTES).splitlines()):
+        record = _object(line)
+        if isinstance(version := record.get("version"), str):
+            return version if str(record.get("timestamp")) >= started else None
+    return None
+
+
+def _object(data: bytes) -> Entry:
+    try:
+        value = loads(data.decode())
+    except (ValueError, RecursionError):
+        # Empty, or still being written: not every line needs to tell.
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_or_nothing(path: str, last: int | None = None) -> bytes:
+    try:
+        return read_bytes(path, last)
+    except OSError:
+        # Not every client writes it, and a session may go without a transcript.
+        return b""
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, PayloadError | TimeoutError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}"
+    # Its text may quote the payload; where it happened may not.
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(error).__name__} at {place}"

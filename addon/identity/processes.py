@@ -1,0 +1,125 @@
+"""Which process is at the other end of a connection: port to pid to ancestors.
+
+Runs off the event loop, once a connection. A client in another pid namespace has no pid here.
+"""
+
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import psutil
+
+from addon.identity import socket_table
+
+logger = logging.getLogger("ccwire")
+
+Address = tuple[str, int]
+
+_KEPT = 4096
+_PATIENCE = 5.0
+_ASKED_FIRST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProcess:
+    """A process and those that started it, nearest first; each with the time it started."""
+
+    pid: int
+    created: float
+    ancestors: tuple[tuple[int, float], ...] = ()
+
+
+class ProcessResolver:
+    """Looks connections up in a thread of its own and remembers what it found."""
+
+    def __init__(self, find: Callable[[Address, Address], ClientProcess | None]) -> None:
+        self._find = find
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ccwire-processes")
+        self._found: OrderedDict[str, Future[ClientProcess | None]] = OrderedDict()
+
+    def connected(self, connection_id: str, client: Address, proxy: Address) -> None:
+        self._found[connection_id] = self._pool.submit(self._find, client, proxy)
+        while len(self._found) > _KEPT:
+            self._found.popitem(last=False)
+
+    def process(self, connection_id: str) -> ClientProcess | None:
+        future = self._found.get(connection_id)
+        if future is None:
+            return None
+        try:
+            return future.result(_PATIENCE)
+        except Exception as error:  # whatever a system's tables hold, the exchange is captured
+            logger.debug("ccwire: a client's process was not found", exc_info=error)
+            return None
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class ProcessTable:
+    """Finds the owner of a connection; processes met before are asked first."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, ClientProcess] = {}  # the last one met comes last
+        # Who started the proxy did not start the client because of it: never a client of ours.
+        self._own = frozenset(pid for pid, _ in _ancestors(os.getpid()))
+
+    def find(self, client: Address, proxy: Address) -> ClientProcess | None:
+        pid = self._owner(_plain(client), _plain(proxy))
+        if pid is None:
+            return None
+        try:
+            created = psutil.Process(pid).create_time()
+        except psutil.Error:
+            return None
+        process = self._met.pop(pid, None)
+        if process is None or process.created != created:
+            above = tuple(a for a in _ancestors(pid) if a[0] not in self._own)
+            process = ClientProcess(pid, created, above)
+        self._met[pid] = process
+        return process
+
+    def _owner(self, client: Address, proxy: Address) -> int | None:
+        met = [*reversed(self._met)][:_ASKED_FIRST]
+        if socket_table.is_there():
+            return socket_table.owner(client, proxy, met)
+        for pid in met:
+            if _holds(pid, client, proxy):
+                return pid
+        for process in psutil.process_iter():
+            if _holds(process.pid, client, proxy):
+                return int(process.pid)
+        return None
+
+
+def _holds(pid: int, client: Address, proxy: Address) -> bool:
+    try:
+        return any(
+            _is(connection, client, proxy)
+            for connection in psutil.Process(pid).net_connections(kind="tcp")
+        )
+    except psutil.Error:
+        return False
+
+
+def _is(connection: object, client: Address, proxy: Address) -> bool:
+    local = getattr(connection, "laddr", None)
+    remote = getattr(connection, "raddr", None)
+    if not local or not remote:
+        return False
+    return _plain(local) == client and _plain(remote) == proxy
+
+
+def _plain(address: Iterable[object]) -> Address:
+    host, port, *_ = address
+    return str(host).removeprefix("::ffff:"), int(str(port))
+
+
+def _ancestors(pid: int) -> list[tuple[int, float]]:
+    try:
+        return [(p.pid, p.create_time()) for p in psutil.Process(pid).parents() if p.pid > 1]
+    except psutil.Error:
+        return []

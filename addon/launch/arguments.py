@@ -1,0 +1,71 @@
+"""The client's command line: which words start it, and `--settings` with our hooks in it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from ccwire.wire.versions import Version
+
+SETTINGS_SINCE = (1, 0, 61)
+# With these first the client is not asked anything, so no session starts and no flag is wanted.
+_SUBCOMMANDS = frozenset(
+    {"agents", "auth", "auto-mode", "config", "doctor", "gateway", "install", "mcp"}
+    | {"migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettings:
+    """The `--settings` that the user gave, and the arguments without it."""
+
+    value: str | None
+    arguments: list[str]
+
+
+def client_in(command: Sequence[str]) -> int | None:
+    """How many leading words start the client itself; None for any other command.
+
+    `claude …` and `node …/cli.js …` are the client; `npx …` and scripts may take no flag of ours.
+    """
+    if PurePath(command[0]).stem == "claude":
+        return 1
+    is_node = PurePath(command[0]).stem in ("node", "bun")
+    if is_node and len(command) > 1 and PurePath(command[1]).name == "cli.js":
+        return 2
+    return None
+
+
+def takes_settings(version: Version | None, arguments: Sequence[str]) -> bool:
+    """Whether this client, so called, understands `--settings`."""
+    if version is None or version < SETTINGS_SINCE:
+        return False
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    return first not in _SUBCOMMANDS
+
+
+def user_settings(arguments: Sequence[str]) -> UserSettings:
+    """Takes `--settings X` or `--settings=X` out; given twice, the last one counts."""
+    value = None
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == "--settings":
+            value = next(words, None)
+        elif word.startswith("--settings="):
+            value = word.partition("=")[2]
+        else:
+            rest.append(word)
+    return UserSettings(value, rest)
+
+
+def merged_settings(own: Mapping[str, Any], hooks: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's settings for this run with our hooks after theirs."""
+    theirs = own.get("hooks")
+    merged = dict(theirs) if isinstance(theirs, dict) else {}
+    for event, groups in hooks.items():
+        before = merged.get(event)
+        merged[event] = [*(before if isinstance(before, list) else []), *groups]
+    return {**own, "hooks": merged}

@@ -1,0 +1,39 @@
+"""What a client needs to go through the proxy: its environment and its arguments. Pure.
+
+Nothing of the user's configuration changes: all of it is for one child process.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ccwire.wire.endpoints import LOOPBACK
+
+_PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
+
+
+def proxied_environment(
+    environment: Mapping[str, str], port: int, ca_file: str, hosts: Sequence[str] = ()
+) -> dict[str, str]:
+    """The child's environment: the proxy for all but loopback, and its certificate trusted."""
+    child = dict(environment)
+    for name in _PROXY_NAMES:
+        child[name] = f"http://127.0.0.1:{port}"
+    child.pop("ALL_PROXY", None)
+    child.pop("all_proxy", None)
+    kept = [
+        item
+        for item in _listed(environment.get("NO_PROXY") or environment.get("no_proxy") or "")
+        if not excludes(item, hosts)
+    ]
+    child["NO_PROXY"] = child["no_proxy"] = ",".join(dict.fromkeys([*kept, *LOOPBACK]))
+    child["NODE_EXTRA_CA_CERTS"] = ca_file
+    return child
+
+
+def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:
+    """Whether an item of NO_PROXY would let a captured host go around the proxy."""
+    name = no_proxy.strip().lower().partition(":")[0].lstrip("*").lstrip(".")
+    return not name or any(host == name or host.endswith("." + name) for host in hosts)
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]

@@ -1,0 +1,140 @@
+"""Starts the capturing proxy as a child process on a loopback port, and stops it again."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ccwire.import_path import python_command, python_environment
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 20.0
+_LISTENING = re.compile(rb"proxy listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
+_CAPTURING = b"ccwire: capturing "
+_PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
+
+
+class ProxyError(Exception):
+    """The proxy did not start; the text says why."""
+
+
+class Proxy:
+    """A `mitmdump` with the add-on; use as a context manager."""
+
+    def __init__(
+        self,
+        captures: Path,
+        *,
+        log: Path,
+        port: int = 0,
+        upstream: str | None = None,
+        hosts: Sequence[str] = (),
+        sessions: Path | None = None,
+        claude_dir: Path | None = None,
+        confdir: Path | None = None,
+    ) -> None:
+        self.captures = captures
+        self.log = log
+        self.port = port
+        self.confdir = confdir or Path.home() / ".mitmproxy"
+        self._options = {
+            "capture_dir": captures,
+            "capture_upstream": upstream,
+            "capture_hosts": ",".join(hosts),
+            "capture_sessions": sessions,
+            "capture_claude_dir": claude_dir,
+            "confdir": self.confdir,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def ca_cert(self) -> Path:
+        return self.confdir / "mitmproxy-ca-cert.pem"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.poll() if self._process else None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        script = Path(__file__).parent.parent / "capture.py"
+        command = python_command(_PROGRAM)
+        command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(script)]
+        for name, value in self._options.items():
+            if value:
+                command += ["--set", f"{name}={value}"]
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=subprocess.STDOUT,
+                env={
+                    **python_environment(),
+                    "PYTHONUNBUFFERED": "1",
+                },  # its log shows when it is ready
+                start_new_session=True,  # Ctrl-C is for the client; the proxy ends after it
+            )
+        finally:
+            os.close(descriptor)
+        self._wait_until_it_listens()
+
+    def stop(self) -> None:
+        """Asks it to finish its files, and waits for that."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def _wait_until_it_listens(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            said = self.log.read_bytes()
+            found = _LISTENING.search(said)
+            if found and _CAPTURING in said and self.ca_cert.exists():
+                self.port = int(found[1])
+                return
+            if self._process.poll() is not None or (b"rror" in said and b"address" in said):
+                break
+            time.sleep(0.02)
+        said = self.log.read_bytes()
+        self.kill()
+        raise ProxyError(_last_line(said) or "it said nothing")
+
+
+def _last_line(said: bytes) -> str:
+    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "")

@@ -1,0 +1,76 @@
+"""A request or response body, decoded, redacted and classified. Pure."""
+
+import hashlib
+import urllib.parse
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from addon.redaction.redactor import Redactor
+from ccwire.wire.endpoints import CALL_KINDS
+from ccwire.wire.json_text import embeddable
+from ccwire.wire.vocabulary import EndpointKind
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A decoded body without its secrets: its bytes, its JSON value if any, and what is written."""
+
+    clean: bytes
+    value: Any
+    field: dict[str, Any]
+
+
+def classify_body(
+    headers: Mapping[str, str],
+    body: bytes,
+    failed: str | None,
+    redactor: Redactor,
+    kind: EndpointKind,
+) -> Body:
+    """A decoded body; `failed` says what decoding left out.
+
+    Bodies of calls are the user's own words; every other body is about the user.
+    """
+    clean = redactor.body(body) if kind in CALL_KINDS else redactor.telemetry(body)
+    field: dict[str, Any] = {"type": "empty", "size": len(body)}
+    if encoding := headers.get("content-encoding"):
+        field["content_encoding"] = redactor.text(encoding)
+    if failed:
+        field["decode_error"] = redactor.text(failed)
+    if not body:
+        return Body(b"", None, field)
+    try:
+        value = embeddable(clean)
+    except ValueError:
+        content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        return Body(clean, None, field | _not_json(content_type, clean, body, redactor))
+    return Body(clean, value, field | {"type": "json", "data": orjson.Fragment(clean)})
+
+
+def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Header names in lower case; a repeated header's values joined."""
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        name = name.lower()
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
+
+
+def _not_json(content_type: str, clean: bytes, body: bytes, redactor: Redactor) -> dict[str, Any]:
+    try:
+        text = clean.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return {"type": "binary", "sha256": hashlib.sha256(body).hexdigest()}
+    if content_type == "application/x-www-form-urlencoded":
+        return {"type": "form", "data": query_fields(redactor.url(text))}
+    return {"type": "text", "data": text}
+
+
+def query_fields(text: str) -> dict[str, str | list[str]]:
+    pairs = urllib.parse.parse_qs(text, keep_blank_values=True)
+    return {name: found[0] if len(found) == 1 else found for name, found in pairs.items()}

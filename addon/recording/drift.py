@@ -1,0 +1,108 @@
+"""Compares finished exchanges with the shipped baseline while there is nothing else to do.
+
+Reads the exchanges and the session's transcript from disk again: the client never waits for it, and
+under load it comes later. Each novelty is reported once.
+
+The baselines belong to the reading side, which this side does not import. They are found by name at
+run time (`BASELINES`), when the first exchange is compared; without them nothing is reported.
+"""
+
+import logging
+import pkgutil
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ccwire.wire.json_text import parse_json
+
+logger = logging.getLogger("ccwire")
+
+BASELINES = "correlate.schema.live:Baseline.load"
+
+_MOST_QUEUED = 2000
+_LARGEST_LINE = 1 << 20
+
+
+class Baseline(Protocol):
+    """What a release is known to send, receive and write; each method lists what is new."""
+
+    def unknowns_in_request(self, request: Mapping[str, Any]) -> list[str]: ...
+
+    def unknowns_in_response(self, response: Mapping[str, Any]) -> list[str]: ...
+
+    def unknowns_in_record(self, record: dict[str, Any]) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A finished exchange: whose it is, its files, and the transcript it is told in."""
+
+    session_id: str | None
+    version: str | None
+    request_file: Path
+    response_file: Path
+    transcript: Path | None
+
+
+class DriftWatch:
+    """`note(session_id, novelties)` is told what was found."""
+
+    def __init__(self, note: Callable[[str | None, Iterable[str]], None]) -> None:
+        self._note = note
+        self._queue: deque[Sighting] = deque(maxlen=_MOST_QUEUED)
+        self._baselines: dict[str | None, Baseline] = {}
+        self._offsets: dict[Path, int] = {}
+
+    def add(self, sighting: Sighting) -> None:
+        self._queue.append(sighting)
+
+    def look(self, seconds: float) -> None:
+        """Goes on for that long at most."""
+        deadline = time.monotonic() + seconds
+        while self._queue and time.monotonic() < deadline:
+            sighting = self._queue.popleft()
+            found = self._novelties(sighting)
+            if found:
+                self._note(sighting.session_id, found)
+                for novelty in found:
+                    client = sighting.version or "unknown version"
+                    logger.warning(f"ccwire: new in client {client}: {novelty}")
+
+    def _novelties(self, sighting: Sighting) -> list[str]:
+        if sighting.version not in self._baselines:
+            self._baselines[sighting.version] = pkgutil.resolve_name(BASELINES)(sighting.version)
+        baseline = self._baselines[sighting.version]
+        found: list[str] = []
+        for path, look in (
+            (sighting.request_file, baseline.unknowns_in_request),
+            (sighting.response_file, baseline.unknowns_in_response),
+        ):
+            try:
+                found += look(parse_json(path.read_bytes()))
+            except (OSError, ValueError):
+                continue  # filed elsewhere meanwhile: it is looked at there
+        if sighting.transcript is not None:
+            for line in self._new_lines(sighting.transcript):
+                try:
+                    record = parse_json(line)
+                except ValueError:
+                    continue
+                if isinstance(record, dict):
+                    found += baseline.unknowns_in_record(record)
+        return found
+
+    def _new_lines(self, path: Path) -> list[bytes]:
+        """Whole lines that were written since the last look."""
+        start = self._offsets.get(path, 0)
+        try:
+            with path.open("rb") as file:
+                file.seek(start)
+                data = file.read()
+        except OSError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offsets[path] = start + len(whole)
+        return [line for line in whole.split(b"\n") if 0 < len(line) < _LARGEST_LINE]

@@ -1,0 +1,136 @@
+"""The bytes of an exchange on disk: its two files and its line in the index. Pure.
+
+JSON that came over the wire is embedded byte for byte; only secrets are replaced.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from addon.identity.session import Identity
+from addon.recording.body import joined_headers
+from addon.recording.jobs import ResponseSeen
+from ccwire.wire.format import FORMAT, Exchange
+from ccwire.wire.json_text import dump, text
+from ccwire.wire.vocabulary import EndedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedAnswer:
+    """How an answer came out, however it was carried."""
+
+    body: Any
+    message: dict[str, Any] | None
+    usage_at_start: dict[str, Any] | None
+    usage: dict[str, Any] | None
+    error: str | None
+    complete: bool
+    ended_by: EndedBy
+    wire_size: int
+
+
+def head(record_id: Mapping[str, Any], identity: Identity, direction: str, at: float) -> bytes:
+    """The first lines of a file: those that change when an exchange is filed elsewhere."""
+    return lines(
+        {
+            "format": FORMAT,
+            "session_id": identity.session_id,
+            "identified_by": identity.identified_by,
+            "flow_id": record_id["flow_id"],
+            "sequence": record_id["sequence"],
+            "direction": direction,
+            "timestamp": at,
+            "timestamp_iso": iso(at),
+        }
+    )
+
+
+def exchange_line(
+    *,
+    flow_id: str,
+    sequence: int,
+    identity: Identity,
+    request: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    pid: int | None,
+    response: ResponseSeen | None,
+    answer: FinishedAnswer,
+    ended: float,
+    first_byte: float | None,
+) -> Exchange:
+    """The line of `exchanges.jsonl` for a finished exchange."""
+    headers = joined_headers(response.headers) if response else {}
+    message = answer.message or {}
+    started = request["started"]
+    return Exchange(
+        **request,
+        **facts,
+        flow_id=flow_id,
+        sequence=sequence,
+        ended=ended,
+        first_byte_ms=round(elapsed(started, first_byte) * 1000, 3) if first_byte else None,
+        status=response.status if response else None,
+        request_id=headers.get("request-id"),
+        message_id=text(message.get("id")),
+        stop_reason=text(message.get("stop_reason")),
+        usage_at_start=answer.usage_at_start,
+        usage=answer.usage,
+        complete=answer.complete,
+        ended_by=answer.ended_by,
+        error=answer.error,
+        response_bytes=answer.wire_size,
+        identified_by=identity.identified_by,
+        pid=pid,
+    )
+
+
+def response_fields(
+    request_fields: Mapping[str, Any],
+    response: ResponseSeen | None,
+    answer: FinishedAnswer,
+    timing: Mapping[str, float | None],
+) -> dict[str, Any]:
+    """Everything of a response file after its head; `response` is already redacted."""
+    headers = joined_headers(response.headers) if response else {}
+    return {
+        **request_fields,
+        "http_version": response.http_version if response else None,
+        "status_code": response.status if response else None,
+        "reason": response.reason if response else None,
+        "headers": headers,
+        "request_id": headers.get("request-id"),
+        "rate_limits": rate_limits(headers),
+        "timing": timing,
+        "complete": answer.complete,
+        "ended_by": answer.ended_by,
+        "error": answer.error,
+        "message": answer.message,
+        "body": answer.body,
+    }
+
+
+def lines(fields: Mapping[str, Any]) -> bytes:
+    """One top-level field a line, so that a head can be read and replaced without the rest."""
+    return b"".join(b'"%s": %s,\n' % (name.encode(), dump(value)) for name, value in fields.items())
+
+
+def whole_file(head_lines: bytes, fields: Mapping[str, Any]) -> bytes:
+    return b"{\n" + head_lines + lines(fields).removesuffix(b",\n") + b"\n}\n"
+
+
+def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
+    prefix = "anthropic-ratelimit-"
+    limits = {n.removeprefix(prefix): v for n, v in headers.items() if n.startswith(prefix)}
+    if "retry-after" in headers:
+        limits["retry-after"] = headers["retry-after"]
+    return limits
+
+
+def elapsed(start: float, end: float) -> float:
+    """Seconds; none where the clock was set back meanwhile."""
+    return max(0.0, end - start)
+
+
+def iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

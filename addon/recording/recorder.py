@@ -1,0 +1,337 @@
+"""The recorder: follows each exchange from request to response and files it with its session.
+
+Called from one thread only. An exchange of a known process that has no session yet waits under
+`unknown/` and is filed with the first session that process turns out to have.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from addon.identity.lookup import SessionLookup
+from addon.identity.processes import ClientProcess
+from addon.identity.session import Identity, SessionEvidence, identify
+from addon.recording.body import joined_headers
+from addon.recording.drift import DriftWatch, Sighting
+from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
+from addon.recording.jobs import (
+    Answered,
+    Begun,
+    Chunk,
+    Ended,
+    Failed,
+    Job,
+    Lost,
+    RequestSeen,
+    ResponseSeen,
+)
+from addon.recording.pending import PendingExchanges
+from addon.recording.request import RequestRecord, request_record
+from addon.recording.response import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
+from addon.redaction.redactor import Redactor
+from addon.storage import manifest as manifests
+from addon.storage.files import write_whole
+from addon.storage.folder import CaptureStore, Slot
+from addon.storage.index import Finished, SessionIndex
+from addon.storage.traffic_log import summary
+from ccwire.wire.json_text import dump
+from ccwire.wire.vocabulary import EndedBy, GapKind
+
+logger = logging.getLogger("ccwire")
+
+_IDLE_SECONDS = 0.05  # at a time: the next request must not find the writer busy
+_CLOSING_SECONDS = 2.0
+_TELEMETRY_SECONDS = 15.0  # longer than any client takes to say which session it has
+
+
+@dataclass(slots=True)
+class _Open:
+    """An exchange in flight."""
+
+    flow_id: str
+    slot: Slot
+    record: RequestRecord
+    identity: Identity
+    process: ClientProcess | None
+    request_ended: float
+    response: ResponseSeen | None = None
+    answer: StreamedAnswer | PlainAnswer | NoAnswer = field(default_factory=NoAnswer)
+    first_byte: float | None = None
+    last_byte: float | None = None
+    lost: bool = False
+    unwritten: list[bytes] = field(default_factory=list)  # event lines for the part
+
+
+class Recorder:
+    """One for each proxy."""
+
+    def __init__(
+        self,
+        store: CaptureStore,
+        redactor: Redactor,
+        lookup: SessionLookup,
+    ) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._lookup = lookup
+        self._open: dict[str, _Open] = {}
+        self._books = SessionIndex(store, lookup.entry)
+        self._waiting = PendingExchanges(store, self._books, lookup)
+        self._drift = DriftWatch(self._note_drift)
+        self._said: set[str] = set()
+
+    def handle(self, job: Job) -> None:
+        """One job of the queue; see `addon.recording.jobs` for what each means."""
+        match job:
+            case Chunk():
+                self._chunk(*job)
+            case Begun(request, process):
+                self._begin(request, process)
+            case Answered(flow_id, response):
+                self._answered(flow_id, response)
+            case Ended(flow_id, at, ended_by, error):
+                self._end(flow_id, at, ended_by, error)
+            case Lost(flow_id):
+                self._lost(flow_id)
+            case Failed(failed_flow, cause):
+                self._failed(failed_flow, cause)
+
+    def _begin(self, seen: RequestSeen, process: ClientProcess | None) -> None:
+        record = request_record(seen, self._redactor)
+        if process is not None and record.facts.claude_version:
+            self._lookup.is_client(process)
+        identity = self._identify(record, process)
+        try:
+            self._open[seen.flow_id] = self._opened(seen, record, identity, process)
+        except OSError as error:  # its session is known here, and must hear of the loss
+            self._lose(identity.session_id, None, error)
+
+    def _answered(self, flow_id: str, response: ResponseSeen) -> None:
+        if (exchange := self._open.get(flow_id)) is None:
+            return
+        original = joined_headers(response.headers)
+        clean = ResponseSeen(
+            at=response.at,
+            status=response.status,
+            reason=self._redactor.text(response.reason),
+            http_version=response.http_version,
+            headers=self._redactor.headers(response.headers),
+        )
+        exchange.response = clean
+        exchange.answer = answer_for(original, self._redactor, exchange.record.base["kind"])
+        exchange.slot.note(dump({"response": asdict(clean)}))
+
+    def _chunk(self, flow_id: str, at: float, data: bytes) -> None:
+        if (exchange := self._open.get(flow_id)) is None or exchange.lost:
+            return
+        if exchange.first_byte is None:
+            exchange.first_byte = at
+        exchange.last_byte = at
+        exchange.unwritten += exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
+
+    def _lost(self, flow_id: str) -> None:
+        """The queue overflowed: what follows of this answer is not known."""
+        if exchange := self._open.get(flow_id):
+            exchange.lost = True
+            self._gap(exchange.identity.session_id, "capture_error", exchange, "disk too slow")
+
+    def _end(self, flow_id: str, at: float, ended_by: EndedBy, error: str | None) -> None:
+        if (exchange := self._open.get(flow_id)) is None:
+            return
+        if exchange.lost:
+            ended_by, error = "proxy_stopped", "the capture fell behind and lost the rest"
+        error = self._redactor.url(error) if error else None
+        answer = exchange.answer.finish(ended_by, error)
+        base = exchange.record.base
+        timing = {
+            "request_start": base["started"],
+            "request_end": exchange.request_ended,
+            "first_byte": exchange.first_byte or (exchange.response and exchange.response.at),
+            "last_byte": exchange.last_byte,
+            "seconds": round(elapsed(base["started"], at), 6),
+        }
+        line = exchange_line(
+            **_ids(exchange),
+            identity=exchange.identity,
+            request=base,
+            facts=asdict(exchange.record.facts),
+            pid=exchange.process.pid if exchange.process else None,
+            response=exchange.response,
+            answer=answer,
+            ended=at,
+            first_byte=timing["first_byte"],
+        )
+        top = head(_ids(exchange), exchange.identity, "response", at)
+        fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
+        write_whole(exchange.slot.response_file, whole_file(top, fields))
+        del self._open[flow_id]
+        session_id = exchange.identity.session_id
+        finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
+        self._books.enter(session_id, finished)
+        if session_id is None and exchange.process is not None:
+            hint = exchange.record.telemetry_session
+            self._waiting.add(exchange.process, finished, hint, at)
+        else:
+            self._look_for_drift(session_id, finished)
+        logger.info(summary(session_id, line))
+
+    def write_parts(self) -> None:
+        """After each batch: appends to the part files what a kill must not take."""
+        for flow_id, exchange in list(self._open.items()):
+            if exchange.unwritten:
+                try:
+                    exchange.slot.note(b"\n".join(exchange.unwritten))
+                except OSError as error:
+                    self._failed(flow_id, error)
+                exchange.unwritten.clear()
+
+    def settle(self) -> None:
+        """After a batch or a few: writes parts and books, files what waited for a session."""
+        self.write_parts()
+        self._books.write()
+        self._file_waiting(time.time() - _TELEMETRY_SECONDS)
+
+    def idle(self) -> None:
+        """Nothing has happened for a while: time for what can wait."""
+        self._drift.look(_IDLE_SECONDS)
+
+    def close(self) -> None:
+        """A proxy that is stopped tells the end of each exchange; one that is killed does not."""
+        for flow_id, exchange in list(self._open.items()):
+            try:
+                self._gap(
+                    exchange.identity.session_id, "recovered", exchange, "the proxy was killed"
+                )
+                self._end(flow_id, time.time(), "proxy_stopped", "the proxy was killed")
+            except Exception as error:
+                self._failed(flow_id, error)
+        self.settle()
+        self._file_waiting(math.inf)
+        self._drift.look(_CLOSING_SECONDS)
+
+    def _failed(self, flow_id: str | None, error: Exception) -> None:
+        """What this exchange still held is given up; a kill or a stop finds its part."""
+        exchange = self._open.pop(flow_id, None) if flow_id else None
+        if exchange is not None:
+            exchange.slot.part.close()
+            self._lose(exchange.identity.session_id, exchange, error)
+        elif flow_id is not None:
+            self._lose(None, None, error)
+        else:
+            self._say(error)
+
+    def _opened(
+        self,
+        seen: RequestSeen,
+        record: RequestRecord,
+        identity: Identity,
+        process: ClientProcess | None,
+    ) -> _Open:
+        slot = self._store.open_slot(identity.session_id, record.base["path"])
+        exchange = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
+        try:
+            slot.note(dump({"request": _part_head(exchange)}))
+            write_whole(slot.request_file, _request_file(exchange, seen))
+        except Exception:
+            self._store.release(slot)
+            raise
+        return exchange
+
+    def _lose(self, session_id: str | None, exchange: _Open | None, error: Exception) -> None:
+        """One clear line a cause, and a gap in the manifest as soon as one can be written."""
+        self._gap(session_id, "capture_error", exchange, _reason(error))
+        self._say(error)
+
+    def _say(self, error: Exception) -> None:
+        if (reason := _reason(error)) in self._said:
+            return
+        self._said.add(reason)
+        logger.error(
+            f"ccwire: an exchange could not be captured ({reason}); the client is not affected"
+        )
+        if not isinstance(error, OSError):
+            logger.debug("ccwire: what went wrong", exc_info=error)
+
+    def _identify(self, record: RequestRecord, process: ClientProcess | None) -> Identity:
+        """Telemetry counts here only where there is no process to wait with: at its start a
+        client may name a session in it that it then never has."""
+        identity = identify(
+            SessionEvidence(
+                header=record.header_session,
+                user_id=record.user_id_session,
+                process=self._lookup.by_process(process),
+                live_record=self._lookup.by_live_record(process),
+                telemetry=record.telemetry_session if process is None else None,
+            )
+        )
+        if identity.session_id and identity.identified_by in ("header", "user_id"):
+            self._lookup.tell(process, identity.session_id)
+        return identity
+
+    def _file_waiting(self, patient_until: float) -> None:
+        if filed := self._waiting.file(patient_until):
+            self._books.write()
+        for session_id, finished in filed:
+            self._look_for_drift(session_id, finished)
+
+    def _look_for_drift(self, session_id: str | None, finished: Finished) -> None:
+        entry = self._lookup.entry(session_id) if session_id else None
+        transcript = Path(entry.transcript_path) if entry and entry.transcript_path else None
+        version = finished.line.claude_version or (entry.claude_version if entry else None)
+        slot = finished.slot
+        self._drift.add(
+            Sighting(session_id, version, slot.request_file, slot.response_file, transcript)
+        )
+
+    def _note_drift(self, session_id: str | None, found: Iterable[str]) -> None:
+        self._books.change(session_id, lambda m: manifests.with_drift(m, found))
+
+    def _gap(
+        self, session_id: str | None, kind: GapKind, exchange: _Open | None, detail: str
+    ) -> None:
+        gap = {
+            "kind": kind,
+            "at": time.time(),
+            "sequence": exchange.slot.sequence if exchange else None,
+            "detail": detail,
+        }
+        self._books.gap(session_id, gap)
+
+
+def _request_file(exchange: _Open, seen: RequestSeen) -> bytes:
+    address = seen.client_address
+    client = {
+        "address": address[0] if address else None,
+        "port": address[1] if address else None,
+        "pid": exchange.process.pid if exchange.process else None,
+    }
+    tail = {**exchange.record.tail, "client": client}
+    tail["body"] = tail.pop("body")  # the largest last
+    top = head(_ids(exchange), exchange.identity, "request", seen.started)
+    return whole_file(top, {**exchange.record.fields, **tail})
+
+
+def _part_head(exchange: _Open) -> dict[str, Any]:
+    """What recovery needs of a request."""
+    return {
+        "flow_id": exchange.flow_id,
+        "identified_by": exchange.identity.identified_by,
+        "pid": exchange.process.pid if exchange.process else None,
+        "fields": exchange.record.fields,
+        "base": exchange.record.base,
+        "facts": asdict(exchange.record.facts),
+        "request_ended": exchange.request_ended,
+    }
+
+
+def _ids(exchange: _Open) -> dict[str, Any]:
+    return {"flow_id": exchange.flow_id, "sequence": exchange.slot.sequence}
+
+
+def _reason(error: Exception) -> str:
+    name = type(error).__name__
+    return f"{name}: {error.strerror}" if isinstance(error, OSError) else name

@@ -1,0 +1,146 @@
+"""Turns what a killed proxy left in flight into responses, so that every exchange is told."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from addon.identity.session import Identity
+from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
+from addon.recording.jobs import ResponseSeen
+from addon.recording.response import recovered_answer
+from addon.storage.files import read_file, write_whole
+from addon.storage.folder import CaptureStore
+from addon.storage.index import enter_once, recount
+from addon.storage.move import MOVED, finish_move
+from ccwire.wire.format import UNKNOWN, Exchange, parse_file_name
+from ccwire.wire.json_text import parse_json
+
+logger = logging.getLogger("ccwire")
+
+type Lines = list[tuple[bytes, dict[str, Any]]]
+
+_IN_FLIGHT = "the proxy was killed while this exchange was in flight"
+_UNREADABLE = ".unreadable"
+
+
+def recover(store: CaptureStore) -> int:
+    """Finishes every abandoned part; gives how many there were."""
+    count = 0
+    for folder in store.session_folders():
+        for part, file in store.abandoned_parts(folder):
+            try:
+                lines = _whole_lines(file.read())
+                if lines:  # else it was killed before it had told anything
+                    _finish(store, part, lines)
+                    count += 1
+                part.unlink(missing_ok=True)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                _set_aside(part, error)
+        store.clear_temporaries(folder)
+    return count
+
+
+def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
+    _, first = lines[0]
+    if MOVED in first:
+        line = finish_move(store.folder(None), part.parent, first[MOVED])
+        enter_once(part.parent, line)
+        store.remove_exchanges(store.folder(None), {line.flow_id})
+        recount(store.folder(None))
+        recount(part.parent)
+        return
+    line = _answered(part, first["request"], lines[1:])
+    enter_once(part.parent, line)
+    gap = {"kind": "recovered", "at": time.time(), "sequence": line.sequence, "detail": _IN_FLIGHT}
+    recount(part.parent, gap)
+
+
+def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
+    """Writes the response, unless it is there, and gives its line."""
+    response = None
+    if events and "response" in events[0][1]:
+        response = ResponseSeen(**events[0][1]["response"])
+        events = events[1:]
+    answer = recovered_answer(events)
+    session_id = None if part.parent.name == UNKNOWN else part.parent.name
+    identity = Identity(session_id, request["identified_by"])
+    target = part.with_suffix(".json")
+    place = parse_file_name(target.name)
+    if place is None:
+        raise ValueError("not the name of a part")
+    ids = {"flow_id": request["flow_id"], "sequence": place[0]}
+    ended = part.stat().st_mtime
+    first_byte = response.at if response else None
+    line = exchange_line(
+        **ids,
+        identity=identity,
+        request=request["base"],
+        facts=request["facts"],
+        pid=request["pid"],
+        response=response,
+        answer=answer,
+        ended=ended,
+        first_byte=first_byte,
+    )
+    if target.exists():  # it was killed between the response and its line
+        return _told_by(target, line)
+    timing = {
+        "request_start": request["base"]["started"],
+        "request_end": request["request_ended"],
+        "first_byte": first_byte,
+        "last_byte": ended,
+        "seconds": round(elapsed(request["base"]["started"], ended), 6),
+    }
+    fields = response_fields(request["fields"], response, answer, timing)
+    write_whole(target, whole_file(head(ids, identity, "response", ended), fields))
+    return line
+
+
+def _told_by(response_file: Path, line: Exchange) -> Exchange:
+    """The response was whole: its own account goes before the part's."""
+    told = parse_json(read_file(response_file))
+    message = told.get("message") or {}
+    return Exchange.from_json(
+        {
+            **line.to_json(),
+            "ended": told["timestamp"],
+            "complete": told["complete"],
+            "ended_by": told["ended_by"],
+            "error": told["error"],
+            "message_id": message.get("id"),
+            "stop_reason": message.get("stop_reason"),
+            "usage": message.get("usage"),
+            "usage_at_start": message.get("usage_at_start"),
+        }
+    )
+
+
+def _set_aside(part: Path, error: Exception) -> None:
+    """What cannot be read is kept out of the way, and counted."""
+    part.rename(part.with_name(part.name + _UNREADABLE))
+    name = type(error).__name__
+    logger.warning(f"ccwire: {part.name} could not be recovered ({name}) and was set aside")
+    place = parse_file_name(part.with_suffix(".json").name)
+    recount(
+        part.parent,
+        {
+            "kind": "capture_error",
+            "at": time.time(),
+            "sequence": place[0] if place else None,
+            "detail": f"a part could not be recovered: {name}",
+        },
+    )
+
+
+def _whole_lines(data: bytes) -> Lines:
+    """The lines that were written whole; a kill can cut only the last."""
+    lines = []
+    for raw in data.split(b"\n"):
+        try:
+            value = parse_json(raw)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            lines.append((raw, value))
+    return lines

@@ -1,0 +1,89 @@
+"""Builds what is written for an exchange: the two files and the line. Pure: values in, bytes out.
+
+JSON that came over the wire is embedded as it came, its own bytes; only secrets are replaced.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from addon.identity.session import (
+    SESSION_HEADER,
+    WireFacts,
+    session_in_telemetry,
+    session_in_user_id,
+    wire_facts,
+)
+from addon.recording.body import classify_body, joined_headers, query_fields
+from addon.recording.decode import decode_all
+from addon.recording.jobs import RequestSeen
+from addon.redaction.headers import auth_kind
+from addon.redaction.redactor import Redactor
+from ccwire.wire.endpoints import CALL_KINDS, kind_of
+from ccwire.wire.json_text import text, whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """A request ready to be written: redacted, its body classified, its facts read."""
+
+    fields: dict[str, Any]
+    tail: dict[str, Any]
+    base: dict[str, Any]  # what the exchange's line takes from the request
+    facts: WireFacts
+    header_session: str | None
+    user_id_session: str | None
+    telemetry_session: str | None
+
+
+def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
+    """Reads everything from what is already redacted: no secret can become a fact or a name."""
+    headers = joined_headers(redactor.headers(seen.headers))
+    path, _, query = redactor.url(seen.target).partition("?")
+    host = redactor.text(seen.host)
+    kind = kind_of(host, path)
+    original = joined_headers(seen.headers)
+    decoded, failed = decode_all(original.get("content-encoding", ""), seen.body)
+    body = classify_body(original, decoded, failed, redactor, kind)
+    known = body.value if isinstance(body.value, dict) else {}
+    fields = {
+        "method": redactor.text(seen.method),
+        "scheme": seen.scheme,
+        "host": host,
+        "port": seen.port,
+        "path": path,
+        "query": query_fields(query),
+        "url": f"{seen.scheme}://{host}{_port(seen)}{path}{'?' + query if query else ''}",
+        "http_version": seen.http_version,
+    }
+    return RequestRecord(
+        fields=fields,
+        tail={"headers": headers, "auth": auth_kind(seen.headers), "body": body.field},
+        base={
+            "started": seen.started,
+            "method": fields["method"],
+            "host": host,
+            "path": path,
+            "kind": kind,
+            "model": text(known.get("model")),
+            "stream": known.get("stream") is True if kind == "messages" else None,
+            "max_tokens": whole(known.get("max_tokens")),
+            "messages": _length(known.get("messages")),
+            "tools": _length(known.get("tools")),
+            "request_bytes": len(seen.body),
+            "request_sha256": hashlib.sha256(seen.body).hexdigest() if seen.body else None,
+        },
+        facts=wire_facts(headers),
+        header_session=headers.get(SESSION_HEADER),
+        user_id_session=session_in_user_id(known),
+        telemetry_session=None if kind in CALL_KINDS else session_in_telemetry(body.clean),
+    )
+
+
+def _port(seen: RequestSeen) -> str:
+    usual = {"https": 443, "http": 80}.get(seen.scheme)
+    return "" if seen.port == usual else f":{seen.port}"
+
+
+def _length(value: object) -> int | None:
+    return len(value) if isinstance(value, list) else None

@@ -1,0 +1,282 @@
+"""Follows one answer while it streams: bytes in, event lines out, and at the end what came of it.
+
+No file and no clock here. A line is what stands in `body.events` and, meanwhile, in the part file.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import orjson
+
+from addon.recording.body import classify_body
+from addon.recording.decode import decoder_for
+from addon.recording.exchange_files import FinishedAnswer
+from addon.redaction.redactor import Redactor
+from addon.redaction.stream import DeltaRedactor
+from ccwire.wire.json_text import dump, embeddable
+from ccwire.wire.message import MessageAssembler
+from ccwire.wire.sse import Event, SSEParser, parse_event
+from ccwire.wire.vocabulary import EndedBy, EndpointKind
+
+_NOT_JSON = object()
+
+
+class _Item(NamedTuple):
+    event: Event
+    at_ms: float
+    data: Any  # its JSON value, or _NOT_JSON
+    cleared: object = None  # what its bytes were held against, and hold nothing of
+
+
+class StreamedAnswer:
+    """An SSE answer. `feed` gives the event lines that are safe to write."""
+
+    def __init__(self, headers: dict[str, str], redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._encoding = redactor.text(headers.get("content-encoding", ""))
+        self._decoder = decoder_for(headers.get("content-encoding", ""))
+        self._parser = SSEParser()
+        self._assembler = MessageAssembler()
+        self._across = DeltaRedactor[_Item](redactor, _with_text)
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._wire_size = 0
+        self._at_ms = 0.0
+
+    def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
+        self._wire_size += len(chunk)
+        self._at_ms = at_ms
+        data = self._decoder.decode(chunk)
+        self._size += len(data)
+        return self._take(self._parser.feed(data))
+
+    def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
+        """`ended_by` as the connection tells it; what the events tell goes first."""
+        self._take(self._parser.flush())
+        if rest := self._parser.rest():
+            # A secret that was going on may go on in here, where nothing tells its characters.
+            is_open = self._across.is_open
+            clean = self._redactor.mark("cut", rest) if is_open else self._redactor.body(rest)
+        self._keep(self._across.flush())
+        if rest:
+            self._lines.append(_line("", None, None, clean))
+        result = self._assembler.result()
+        if result.complete:
+            ended_by = "message_stop"
+        elif result.error is not None:
+            ended_by = "error_event"
+            error = _error_text(result.error)
+        failed = self._redactor.text(self._decoder.failed) if self._decoder.failed else None
+        return FinishedAnswer(
+            body=sse_body(self._lines, self._size, self._encoding, failed),
+            message=result.to_json(),
+            usage_at_start=result.usage_at_start,
+            usage=result.usage,
+            error=error,
+            complete=result.complete,
+            ended_by=ended_by,
+            wire_size=self._wire_size,
+        )
+
+    def _take(self, events: list[Event]) -> list[bytes]:
+        ready: list[_Item] = []
+        for event in events:
+            is_clean = not self._redactor.is_suspect(event.raw)
+            cleared = self._redactor.literals if is_clean else None
+            item = _Item(event, self._at_ms, _value(event.data), cleared)
+            if piece := _piece(item.data):
+                # Without an escape in it the piece stands in the event as it is.
+                ready += self._across.push(item, *piece, is_clean and b"\\" not in event.raw)
+            else:
+                if _type(item.data) == "content_block_stop":
+                    self._across.end(_block(item.data))
+                ready += self._across.other(item)
+        return self._keep(ready)
+
+    def _keep(self, items: list[_Item]) -> list[bytes]:
+        kept = []
+        for item in items:
+            event, value = item.event, item.data
+            # A secret may have become known while the item was held back.
+            is_clean = item.cleared is self._redactor.literals
+            clean = event.raw if is_clean else self._redactor.body(event.raw)
+            if clean != event.raw:
+                event = parse_event(clean)
+                value = _value(event.data)
+            self._assembler.feed(value)
+            kept.append(_event_line(event, item.at_ms, value is not _NOT_JSON))
+        self._lines += kept
+        return kept
+
+
+class PlainAnswer:
+    """Any other answer, kept whole until it ends."""
+
+    def __init__(self, headers: dict[str, str], redactor: Redactor, kind: EndpointKind) -> None:
+        self._headers = headers
+        self._redactor = redactor
+        self._kind = kind
+        self._decoder = decoder_for(headers.get("content-encoding", ""))
+        self._chunks: list[bytes] = []
+        self._wire_size = 0
+
+    def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
+        self._wire_size += len(chunk)
+        self._chunks.append(self._decoder.decode(chunk))
+        return []
+
+    def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
+        body = classify_body(
+            self._headers,
+            b"".join(self._chunks),
+            self._decoder.failed,
+            self._redactor,
+            self._kind,
+        )
+        message = usage = None
+        if isinstance(body.value, dict):
+            if body.value.get("type") == "message":
+                message = {**body.value, "usage_at_start": None}
+                usage = message["usage"] if isinstance(message.get("usage"), dict) else None
+            elif body.value.get("type") == "error" and error is None:
+                error = _error_text(body.value.get("error"))
+        return FinishedAnswer(
+            body=body.field,
+            message=message,
+            usage_at_start=None,
+            usage=usage,
+            error=error,
+            complete=ended_by == "http_end",
+            ended_by=ended_by,
+            wire_size=self._wire_size,
+        )
+
+
+class NoAnswer:
+    """Nothing came back."""
+
+    def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
+        return []
+
+    def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
+        return FinishedAnswer(
+            body={"type": "empty", "size": 0},
+            message=None,
+            usage_at_start=None,
+            usage=None,
+            error=error or "no answer",
+            complete=False,
+            ended_by=ended_by,
+            wire_size=0,
+        )
+
+
+def answer_for(
+    headers: dict[str, str], redactor: Redactor, kind: EndpointKind
+) -> StreamedAnswer | PlainAnswer:
+    if headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return StreamedAnswer(headers, redactor)
+    return PlainAnswer(headers, redactor, kind)
+
+
+def recovered_answer(events: Iterable[tuple[bytes, dict[str, Any]]]) -> FinishedAnswer:
+    """What a part file's event lines amount to; the proxy that wrote them is gone."""
+    assembler = MessageAssembler()
+    lines = []
+    for line, event in events:
+        lines.append(line)
+        assembler.feed(event.get("data"))
+    result = assembler.result()
+    ended_by: EndedBy = "proxy_stopped"
+    if result.complete:
+        ended_by = "message_stop"
+    elif result.error is not None:
+        ended_by = "error_event"
+    size = sum(len(line) for line in lines)
+    return FinishedAnswer(
+        body=sse_body(lines, size, "", None) if lines else {"type": "empty", "size": 0},
+        message=result.to_json(),
+        usage_at_start=result.usage_at_start,
+        usage=result.usage,
+        error=_error_text(result.error) if result.error else "the proxy was killed",
+        complete=result.complete,
+        ended_by=ended_by,
+        wire_size=size,
+    )
+
+
+def sse_body(lines: list[bytes], size: int, encoding: str, failed: str | None) -> orjson.Fragment:
+    fields: dict[str, Any] = {"type": "sse", "size": size}
+    if encoding:
+        fields["content_encoding"] = encoding
+    if failed:
+        fields["decode_error"] = failed
+    start = orjson.dumps(fields).removesuffix(b"}")
+    return orjson.Fragment(start + b',"events":[\n' + b",\n".join(lines) + b"\n]}")
+
+
+def _event_line(event: Event, at_ms: float, is_json: bool) -> bytes:
+    data = event.data
+    if data is not None:
+        # A line end in JSON stands between its tokens, where a space does as well.
+        data = data.replace(b"\n", b" ") if is_json else dump(data.decode("utf-8", "replace"))
+    return _line(event.event, at_ms, data, None if is_json and event.is_canonical else event.raw)
+
+
+def _line(event: str, at_ms: float | None, data: bytes | None, raw: bytes | None) -> bytes:
+    if at_ms is not None and data is not None and raw is None:  # as nearly every line is
+        return b'{"event":%s,"at_ms":%.2f,"data":%s}' % (dump(event), at_ms, data)
+    line = b'{"event":%s' % dump(event)
+    if at_ms is not None:
+        line += b',"at_ms":%.2f' % at_ms
+    line += b',"data":%s' % (data if data is not None else b"null")
+    if raw is not None:
+        line += b',"raw":%s' % dump(raw.decode("utf-8", "replace"))
+    return line + b"}"
+
+
+def _value(data: bytes | None) -> Any:
+    try:
+        return _NOT_JSON if data is None else embeddable(data)
+    except ValueError:
+        return _NOT_JSON
+
+
+def _piece(data: Any) -> tuple[int | None, str, str] | None:
+    """A piece of text that goes on in the next event like it: its block, its field, itself."""
+    delta = data.get("delta") if _type(data) == "content_block_delta" else None
+    if not isinstance(delta, dict) or (name := _text_field(delta)) is None:
+        return None
+    return _block(data), name, delta[name]
+
+
+def _block(data: dict[str, Any]) -> int | None:
+    index = data.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _type(data: Any) -> object:
+    return data.get("type") if isinstance(data, dict) else None
+
+
+def _text_field(delta: dict[str, Any]) -> str | None:
+    """The delta's one field of text, whatever it is called."""
+    names = [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
+    return names[0] if len(names) == 1 else None
+
+
+def _with_text(item: _Item, text: str) -> _Item:
+    delta = item.data["delta"]
+    name = _text_field(delta)
+    assert name is not None
+    data = {**item.data, "delta": {**delta, name: text}}
+    encoded = dump(data)
+    raw = b"event: %s\ndata: %s\n\n" % (item.event.event.encode(), encoded)
+    return _Item(Event(item.event.event, encoded, raw), item.at_ms, data)
+
+
+def _error_text(error: Any) -> str:
+    if not isinstance(error, dict):
+        return "error"
+    kind, message = error.get("type"), error.get("message")
+    return (f"{kind}: {message}" if message else str(kind))[:500]

@@ -1,0 +1,46 @@
+"""Prepares a capture folder and builds the recorder for it, in whichever process that runs."""
+
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+from addon.hooks.sessions import SessionsMap
+from addon.identity.lookup import SessionLookup
+from addon.recording.recorder import Recorder
+from addon.recording.recovery import recover
+from addon.redaction.key import KEY_FILE, redaction_key
+from addon.redaction.redactor import Redactor
+from addon.storage.folder import CaptureStore
+
+logger = logging.getLogger("ccwire")
+
+
+class CapturePaths(NamedTuple):
+    """The files and folders that a capture reads and writes."""
+
+    captures: Path
+    sessions: Path  # the map that the hooks write
+    claude_dir: Path
+
+
+def prepare(paths: CapturePaths) -> None:
+    """Creates the folder and recovers what a killed proxy left in it.
+
+    Whatever is wrong with the folder, the proxy starts: an error logged now would end it.
+    """
+    store = CaptureStore(paths.captures)
+    try:
+        store.prepare()
+        if count := recover(store):
+            what = "1 exchange" if count == 1 else f"{count} exchanges"
+            logger.warning(f"ccwire: recovered {what} of a killed proxy")
+    except OSError as error:
+        logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
+    except Exception as error:
+        logger.warning(f"ccwire: could not recover what a killed proxy left ({error!r})")
+
+
+def recorder_for(paths: CapturePaths) -> Recorder:
+    lookup = SessionLookup(SessionsMap(paths.sessions), paths.claude_dir)
+    redactor = Redactor(redaction_key(paths.sessions.with_name(KEY_FILE)))
+    return Recorder(CaptureStore(paths.captures), redactor, lookup)

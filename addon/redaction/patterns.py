@@ -1,0 +1,91 @@
+"""What secrets look like: the literals they hold, the patterns that decide, the forms they take.
+
+Every pattern takes time in proportion to the text, whatever it holds.
+"""
+
+import base64
+import json
+import re
+import urllib.parse
+from collections.abc import Iterable
+
+SHORTEST_LEARNED = 12  # a shorter one may be an ordinary word, and words stay
+
+_ANTHROPIC = b"sk-ant-"
+_JWT = b"eyJ"
+_BEARERS = (b"Bearer", b"bearer", b"BEARER")
+
+TOKEN_LITERALS = (_ANTHROPIC, _JWT, *_BEARERS)
+_SCHEME = rb"(?:[Bb]earer|BEARER)(?:\s|%20|\+|\\+[tnr])"
+# A token ends where another begins, even where nothing stands between them.
+_WORD = rb"(?:(?!%b|sk-ant-)[A-Za-z0-9_\-])" % _SCHEME
+_TOKEN = rb"(?:(?!%b)(?:[A-Za-z0-9._~+/\-]|\\/|%%[0-9A-Fa-f]{2}))" % _SCHEME
+# The last: a run that begins like a JWT and is none is passed over whole, as nothing in it is one.
+TOKENS = re.compile(
+    rb"(?P<anthropic>sk-ant-%(word)b++)"
+    rb"|(?P<jwt>eyJ%(word)b{6,}+\.%(word)b{6,}+\.%(word)b*+)"
+    rb"|(?P<scheme>%(scheme)b{1,8})"
+    rb"(?P<bearer>%(token)b{16,}+=*+|(?=[A-Za-z._~+/\-]*+[0-9])%(token)b{6,}+=*+)"
+    rb"|eyJ%(word)b*+" % {b"word": _WORD, b"token": _TOKEN, b"scheme": _SCHEME}
+)
+
+# Base64 text, long enough to hold a secret.
+ENCODED = re.compile(rb"(?:[A-Za-z0-9+/_\-]|\\/){16,}+={0,2}")
+TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+# What a text may break off in: see `unfinished`.
+TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-=%\\"
+OPEN_BEARER = re.compile(rb"%b{0,8}[%b]*+\Z" % (_SCHEME, re.escape(TOKEN_BYTES)))
+LONGEST_SCHEME = 64
+
+
+def is_token(data: bytes) -> bool:
+    """Whether nothing in it ends a token."""
+    return not data.strip(TOKEN_BYTES)
+
+
+def kind_of(secret: bytes, usual: str = "bearer") -> str:
+    if secret.startswith(b"sk-ant-o"):
+        return "oauth"
+    if secret.startswith(_ANTHROPIC):
+        return "api_key"
+    return "jwt" if secret.startswith(_JWT) and secret.count(b".") == 2 else usual
+
+
+def forms_of(text: str, secret: bytes) -> list[bytes]:
+    """What to look for to find a secret that the patterns alone would miss."""
+    token = TOKENS.fullmatch(secret)
+    if token and token["anthropic"]:
+        return []
+    forms = [shape for shape in _base64_shapes(secret) if len(shape) >= SHORTEST_LEARNED]
+    if not (token and token["jwt"]):
+        forms.append(secret)
+        forms += {
+            json.dumps(text)[1:-1].encode(),
+            json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape"),
+            urllib.parse.quote_from_bytes(secret, safe="").encode(),
+        } - {secret}
+    return sorted(forms, key=len, reverse=True)  # the longest first: it may hold a shorter one
+
+
+def _base64_shapes(secret: bytes) -> list[bytes]:
+    """The parts of base64 text that any text holding the secret must contain, by alignment."""
+    shapes: list[bytes] = []
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + secret)
+        start = -(-shift * 8 // 6)
+        whole = (shift + len(secret)) * 8 // 6
+        core = encoded[start:whole]
+        shapes += {core, core.translate(_TO_URL_SAFE)}
+    return shapes
+
+
+def starts_of(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
+    """All that a text can end with when it breaks off inside one of these."""
+    return tuple({secret[:size] for secret in secrets for size in range(1, len(secret))})
+
+
+ENCODED_LITERALS = tuple(_base64_shapes(_ANTHROPIC))
+LITERALS = (_ANTHROPIC, _JWT, *ENCODED_LITERALS)
+STREAMED = (*LITERALS, *_BEARERS)

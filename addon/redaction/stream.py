@@ -1,0 +1,115 @@
+"""Finds secrets that a stream splits over several pieces of text."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from addon.redaction.patterns import is_token
+from addon.redaction.redactor import Redactor
+
+
+@dataclass(slots=True)
+class _Held[T]:
+    item: T
+    piece: bytes = b""
+    is_settled: bool = True
+
+
+class _Text(NamedTuple):
+    block: int | None
+    field: str
+
+
+class DeltaRedactor[T]:
+    """Give it each item with its piece of text; it gives back what may be written, in order.
+
+    Items are held back only while a secret may still be going on in their text. Where one is found
+    its item is made anew by `rewrite(item, text)`: the first piece gets the clean text, since
+    where the secret was cut cannot be kept. Pieces of one field of one block are one text.
+    """
+
+    def __init__(self, redactor: Redactor, rewrite: Callable[[T, str], T]) -> None:
+        self._redactor = redactor
+        self._rewrite = rewrite
+        self._queue: deque[_Held[T]] = deque()
+        self._open: dict[_Text, list[_Held[T]]] = {}
+        self._running: set[_Text] = set()  # those whose secret any token character goes on with
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._open)
+
+    def push(
+        self, item: T, block: int | None, name: str, piece: str, is_clean: bool = False
+    ) -> list[T]:
+        """An item with a piece of text; `is_clean` where it is known to hold nothing suspect."""
+        data = piece.encode("utf-8", "surrogatepass")
+        is_plain = not self._queue and (is_clean or not self._redactor.is_suspect(data))
+        if is_plain and self._redactor.unfinished(data) is None:
+            return [item]  # as nearly every piece is
+        text = _Text(block, name)
+        held = _Held(item, data, is_settled=False)
+        self._queue.append(held)
+        pieces = self._open.setdefault(text, [])
+        pieces.append(held)
+        if text not in self._running or not is_token(held.piece):
+            self._look(text, pieces)
+        return self._ready()
+
+    def other(self, item: T) -> list[T]:
+        """An item without text; a secret may go on after it."""
+        self._queue.append(_Held(item))
+        return self._ready()
+
+    def end(self, block: int | None) -> None:
+        """No more text of this block will come."""
+        for text in [text for text in self._open if text.block == block]:
+            self._end(text)
+
+    def flush(self) -> list[T]:
+        """No more of anything will come."""
+        for text in list(self._open):
+            self._end(text)
+        return self._ready()
+
+    def _end(self, text: _Text) -> None:
+        self._running.discard(text)
+        pieces = self._open.pop(text)
+        self._settle(pieces, b"".join(held.piece for held in pieces))
+
+    def _look(self, text: _Text, pieces: list[_Held[T]]) -> None:
+        so_far = b"".join(held.piece for held in pieces)
+        found = self._redactor.unfinished(so_far)
+        if found is None:
+            self._end(text)
+            return
+        begins, is_running = found
+        self._settle(pieces, so_far[:begins])
+        self._open[text] = [held for held in pieces if not held.is_settled]
+        if is_running:
+            self._running.add(text)
+        else:
+            self._running.discard(text)
+
+    def _settle(self, pieces: list[_Held[T]], text: bytes) -> None:
+        """Cleans the text that the pieces begin with, and settles those that end within it."""
+        clean = self._redactor.body(text)
+        end = 0
+        for held in pieces:
+            start, end = end, end + len(held.piece)
+            if clean != text:
+                after = held.piece[max(0, len(text) - start) :]
+                self._replace(held, (clean if held is pieces[0] else b"") + after)
+            held.is_settled = end <= len(text)
+
+    def _replace(self, held: _Held[T], piece: bytes) -> None:
+        if piece != held.piece:
+            held.piece = piece
+            held.item = self._rewrite(held.item, piece.decode("utf-8", "surrogatepass"))
+
+    def _ready(self) -> list[T]:
+        ready = []
+        while self._queue and self._queue[0].is_settled:
+            ready.append(self._queue.popleft().item)
+        return ready

@@ -1,0 +1,81 @@
+"""Writes files so that each appears whole or not at all, for its owner alone, following no link."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows: one proxy per folder
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = ".lock"
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[IO[bytes]]:
+    with open_file(folder / LOCK, os.O_CREAT | os.O_RDWR) as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes beside the place, then renames into it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open_file(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC) as file:
+            write_all(file, data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_new(path: Path, data: bytes) -> bool:
+    """Writes a file that is not there yet; False if another was first."""
+    try:
+        with open_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY) as file:
+            write_all(file, data)
+    except FileExistsError:
+        return False
+    return True
+
+
+def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """All of the lines or none of them."""
+    data = b"\n".join(lines) + b"\n"
+    with open_file(path, os.O_CREAT | os.O_RDWR | os.O_APPEND) as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+            if file.read(1) != b"\n":  # a line that a kill cut short stays apart
+                data = b"\n" + data
+        try:
+            write_all(file, data)
+        except OSError:
+            file.truncate(end)
+            raise
+
+
+def write_all(file: IO[bytes], data: bytes) -> None:
+    """A full disk takes a part of the data and says nothing until the next write."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def read_file(path: Path) -> bytes:
+    with open_file(path, os.O_RDONLY) as file:
+        return file.read()
+
+
+def open_file(path: Path, flags: int) -> IO[bytes]:
+    descriptor = os.open(path, flags | _NO_LINKS, 0o600)
+    if flags & os.O_CREAT:
+        os.fchmod(descriptor, 0o600)
+    modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
+    return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)], buffering=0)

@@ -1,0 +1,164 @@
+"""The books of each session: its lines, its manifest, and the traffic log, written once a batch.
+
+A part file goes only when its exchange stands in its session's books, so that a kill leaves a
+trace. What cannot be written is kept and tried again.
+"""
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from addon.hooks.sessions import SessionEntry
+from addon.storage import manifest as manifests
+from addon.storage.files import append_lines, locked, read_file, write_whole
+from addon.storage.folder import CaptureStore, Slot, read_lines
+from addon.storage.traffic_log import block
+from ccwire.wire.format import EXCHANGES, MANIFEST, Exchange, Manifest, parse_manifest
+from ccwire.wire.json_text import dump
+
+_MOST_GAPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An exchange whose response file is whole."""
+
+    slot: Slot
+    line: Exchange
+    conflicts: int = 0
+
+
+class SessionIndex:
+    """Collects what finished, and enters it when told."""
+
+    def __init__(self, store: CaptureStore, entry: Callable[[str], SessionEntry | None]) -> None:
+        self._store = store
+        self._entry = entry
+        self._finished: dict[str | None, list[Finished]] = {}
+        self._listed: set[str] = set()  # flow ids whose line stands, and whose manifest does not
+        self._gaps: dict[str | None, list[dict[str, Any]]] = {}
+        self._moved: set[str] = set()  # flow ids that `unknown` still tells of
+
+    def enter(self, session_id: str | None, finished: Finished) -> None:
+        self._finished.setdefault(session_id, []).append(finished)
+
+    def move(self, session_id: str | None, finished: Finished) -> None:
+        """Enters an exchange that `unknown` told of until now."""
+        self._moved.add(finished.line.flow_id)
+        self.enter(session_id, finished)
+
+    def gap(self, session_id: str | None, gap: dict[str, Any]) -> None:
+        gaps = self._gaps.setdefault(session_id, [])
+        if len(gaps) < _MOST_GAPS:
+            gaps.append(gap)
+
+    def write(self) -> None:
+        """Raises OSError where a folder cannot be written, after all others were."""
+        failed: OSError | None = None
+        try:
+            self._take_out_moved()
+        except OSError as error:
+            failed = error
+        for session_id in dict.fromkeys((*self._finished, *self._gaps)):
+            try:
+                self._write_session(session_id)
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def change(self, session_id: str | None, change: Callable[[Manifest], Manifest]) -> None:
+        """Rewrites a manifest."""
+        folder = self._store.folder(session_id)
+        with locked(folder):
+            _write_manifest(folder, change(current_manifest(folder)))
+
+    def _take_out_moved(self) -> None:
+        if self._moved:
+            folder = self._store.folder(None)
+            self._store.remove_exchanges(folder, self._moved)
+            recount(folder)
+            self._moved.clear()
+
+    def _write_session(self, session_id: str | None) -> None:
+        entered = self._finished.get(session_id, [])
+        held_back = [item for item in entered if item.line.flow_id in self._moved]
+        finished = [item for item in entered if item.line.flow_id not in self._moved]
+        folder = self._store.folder(session_id)
+        with locked(folder):
+            manifest = current_manifest(folder)
+            new = [item for item in finished if item.line.flow_id not in self._listed]
+            if new:
+                append_lines(folder / EXCHANGES, [dump(item.line.to_json()) for item in new])
+                self._listed.update(item.line.flow_id for item in new)
+            if len(new) < len(finished):  # a second try
+                manifest = manifests.recounted(manifest, read_lines(folder / EXCHANGES))
+            else:
+                for item in new:
+                    manifest = manifests.with_exchange(manifest, item.line)
+            _write_manifest(folder, self._told(manifest, session_id, finished))
+        self._finished.pop(session_id, None)
+        if held_back:
+            self._finished[session_id] = held_back
+        self._gaps.pop(session_id, None)
+        self._listed.difference_update(item.line.flow_id for item in finished)
+        for item in finished:
+            self._store.release(item.slot)
+        if finished:
+            self._store.log_traffic("".join(block(session_id, item.line) for item in finished))
+
+    def _told(
+        self, manifest: Manifest, session_id: str | None, finished: list[Finished]
+    ) -> Manifest:
+        """What is known besides the lines."""
+        manifest = manifests.with_conflicts(manifest, sum(item.conflicts for item in finished))
+        for gap in self._gaps.get(session_id, ()):
+            manifest = manifests.with_gap(manifest, gap)
+        entry = self._entry(session_id) if session_id is not None and finished else None
+        if entry is None:
+            return manifest
+        return manifests.with_session(
+            manifest,
+            cwd=entry.project_dir,
+            transcript=entry.transcript_path,
+            version=entry.claude_version,
+        )
+
+
+def current_manifest(folder: Path) -> Manifest:
+    """The manifest as it stands; one made from the lines where it is not there or no use."""
+    try:
+        return parse_manifest(read_file(folder / MANIFEST))
+    except ValueError as error:
+        gap = {"kind": "manifest_lost", "detail": f"it was made anew from the lines: {error}"}
+        return manifests.with_gap(_from_lines(folder), gap)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            raise
+        return _from_lines(folder)
+
+
+def _from_lines(folder: Path) -> Manifest:
+    empty = Manifest(session_id=folder.name)
+    return manifests.recounted(empty, read_lines(folder / EXCHANGES))
+
+
+def recount(folder: Path, gap: dict[str, Any] | None = None) -> None:
+    """Makes a manifest agree with the lines again."""
+    with locked(folder):
+        manifest = manifests.recounted(current_manifest(folder), read_lines(folder / EXCHANGES))
+        _write_manifest(folder, manifests.with_gap(manifest, gap) if gap else manifest)
+
+
+def enter_once(folder: Path, line: Exchange) -> None:
+    """Adds a line unless it is there."""
+    with locked(folder):
+        known = read_lines(folder / EXCHANGES)
+        if all(exchange.flow_id != line.flow_id for exchange in known):
+            append_lines(folder / EXCHANGES, [dump(line.to_json())])
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    write_whole(folder / MANIFEST, dump(manifest.to_json(), for_people=True))

@@ -1,0 +1,94 @@
+"""How a session's manifest grows: pure functions from a manifest and what happened to the next."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ccwire.wire.format import Exchange, Manifest
+
+_MOST_GAPS = 200  # counts go on; the list is for people
+
+
+def with_exchange(manifest: Manifest, exchange: Exchange) -> Manifest:
+    """One more finished exchange."""
+    counts = dict(manifest.counts)
+    for name, happened in (
+        ("exchanges", True),
+        ("complete", exchange.complete),
+        ("incomplete", not exchange.complete),
+        ("errors", exchange.failed),
+        ("capture_errors", False),
+    ):
+        counts[name] = counts.get(name, 0) + happened
+    agents = dict(manifest.agents)
+    if exchange.agent_id:
+        agents[exchange.agent_id] = exchange.agent_type or agents.get(exchange.agent_id)
+    ended = exchange.ended or exchange.started
+    return replace(
+        manifest,
+        first_seen=min(manifest.first_seen or exchange.started, exchange.started),
+        last_seen=max(manifest.last_seen or ended, ended),
+        claude_versions=_with(manifest.claude_versions, exchange.claude_version),
+        pids=_with(manifest.pids, exchange.pid),
+        entrypoint=manifest.entrypoint or exchange.entrypoint,
+        models=_with(manifest.models, exchange.model),
+        agents=agents,
+        counts=counts,
+        evidence=_counted(manifest.evidence, exchange.identified_by),
+    )
+
+
+def with_session(
+    manifest: Manifest, *, cwd: str | None, transcript: str | None, version: str | None
+) -> Manifest:
+    """What the sessions map knows of this session."""
+    return replace(
+        manifest,
+        cwd=cwd or manifest.cwd,
+        transcript_paths=_with(manifest.transcript_paths, transcript),
+        claude_versions=_with(manifest.claude_versions, version),
+    )
+
+
+def with_gap(manifest: Manifest, gap: Mapping[str, Any]) -> Manifest:
+    """Something that is missing from this session, and why. Only losses count as errors."""
+    counts = dict(manifest.counts)
+    if gap.get("kind") == "capture_error":
+        counts["capture_errors"] = counts.get("capture_errors", 0) + 1
+    gaps = [*manifest.gaps, dict(gap)][-_MOST_GAPS:]
+    return replace(manifest, counts=counts, gaps=gaps)
+
+
+def with_conflicts(manifest: Manifest, count: int) -> Manifest:
+    return replace(manifest, conflicts=manifest.conflicts + count)
+
+
+def with_drift(manifest: Manifest, found: Iterable[str]) -> Manifest:
+    drift = manifest.drift
+    for name in found:
+        drift = _counted(drift, name)
+    return replace(manifest, drift=drift)
+
+
+def recounted(manifest: Manifest, exchanges: Iterable[Exchange]) -> Manifest:
+    """The same manifest over other exchanges: what is not told by them stays."""
+    errors = manifest.counts.get("capture_errors", 0)
+    base = Manifest(
+        session_id=manifest.session_id,
+        cwd=manifest.cwd,
+        transcript_paths=manifest.transcript_paths,
+        conflicts=manifest.conflicts,
+        drift=manifest.drift,
+        gaps=manifest.gaps,
+    )
+    for exchange in exchanges:
+        base = with_exchange(base, exchange)
+    return replace(base, counts={**base.counts, "capture_errors": errors})
+
+
+def _with[T](items: list[T], item: T | None) -> list[T]:
+    return items if item is None or item in items else [*items, item]
+
+
+def _counted(counts: Mapping[str, int], name: str) -> dict[str, int]:
+    return {**counts, name: counts.get(name, 0) + 1}

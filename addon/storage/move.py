@@ -1,0 +1,70 @@
+"""Moves finished exchanges from `unknown/` to the session they turned out to belong to.
+
+Only the first lines of a file change; bodies are copied byte for byte. A part in the new place
+says what is being moved until both books are right, so that a kill leaves no half of it.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from addon.identity.session import Identity
+from addon.storage.files import read_file, write_whole
+from addon.storage.folder import CaptureStore, Slot
+from ccwire.wire.format import Exchange, file_name
+from ccwire.wire.json_text import dump
+
+MOVED = "moved"
+
+_HEAD = re.compile(
+    rb'\A\{\n"format": (\d+),\n"session_id": [^\n]*\n"identified_by": [^\n]*\n'
+    rb'("flow_id": [^\n]*\n)"sequence": \d+,\n'
+)
+
+
+def refile(
+    store: CaptureStore, slot: Slot, line: Exchange, identity: Identity
+) -> tuple[Slot, Exchange]:
+    """The exchange's new place and line; the new part is still there for the books to release."""
+    new = store.open_slot(identity.session_id, slot.path)
+    moved = replace(line, sequence=new.sequence, identified_by=identity.identified_by)
+    new.note(dump({MOVED: {"from": slot.sequence, "line": moved.to_json()}}))
+    _move_files(slot.folder, slot.sequence, new.folder, moved)
+    return new, moved
+
+
+def finish_move(unknown: Path, folder: Path, moved: dict[str, Any]) -> Exchange:
+    """Goes on with a move that was cut off, by what its part says."""
+    line = Exchange.from_json(moved["line"])
+    _move_files(unknown, moved["from"], folder, line)
+    return line
+
+
+def _move_files(old_folder: Path, old_sequence: int, folder: Path, line: Exchange) -> None:
+    """A file is in its new place, whole, before the old one goes."""
+    for direction in ("req", "resp"):
+        old = old_folder / file_name(old_sequence, direction, line.path)
+        if old.exists():
+            new = folder / file_name(line.sequence, direction, line.path)
+            identity = Identity(folder.name, line.identified_by)
+            write_whole(new, with_identity(read_file(old), identity, line.sequence))
+            old.unlink()
+
+
+def with_identity(data: bytes, identity: Identity, sequence: int) -> bytes:
+    """A capture file's bytes with another session at their head."""
+
+    def head(found: re.Match[bytes]) -> bytes:
+        return b'{\n"format": %s,\n"session_id": %s,\n"identified_by": %s,\n%s"sequence": %d,\n' % (
+            found[1],
+            dump(identity.session_id),
+            dump(identity.identified_by),
+            found[2],
+            sequence,
+        )
+
+    changed, count = _HEAD.subn(head, data, count=1)
+    if not count:
+        raise ValueError("not a capture file")
+    return changed

@@ -1,0 +1,70 @@
+"""How an exchange reads to a person: one line for the terminal, a short block for `traffic.log`."""
+
+from datetime import datetime
+from typing import Any, TypeGuard
+
+from ccwire.wire.format import Exchange
+from ccwire.wire.safe_text import one_line
+
+
+def summary(session_id: str | None, exchange: Exchange) -> str:
+    """Time, session, kind, model, status, tokens in and out, cache share, seconds."""
+    parts = [
+        datetime.fromtimestamp(exchange.started).strftime("%H:%M:%S"),
+        (session_id or "unknown")[:8].ljust(8),
+        exchange.kind.ljust(12),
+        exchange.model or "-",
+        str(exchange.status or "---"),
+    ]
+    if exchange.usage:
+        tokens = _context(exchange.usage)
+        parts.append(f"in {tokens:,} out {_count(exchange.usage, 'output_tokens'):,}")
+        if tokens:
+            share = _count(exchange.usage, "cache_read_input_tokens") / tokens
+            parts.append(f"cache {share:.0%}")
+    if exchange.ended is not None:
+        parts.append(f"{max(0.0, exchange.ended - exchange.started):.1f}s")
+    if not exchange.complete:
+        parts.append(f"incomplete ({exchange.ended_by})")
+    return one_line("  ".join(parts))
+
+
+def block(session_id: str | None, exchange: Exchange) -> str:
+    """The fuller account of the same."""
+    at = datetime.fromtimestamp(exchange.started).astimezone().isoformat(timespec="milliseconds")
+    first = f"{exchange.first_byte_ms:.0f} ms" if exchange.first_byte_ms is not None else "none"
+    lines = [
+        f"{at}  {exchange.method} {exchange.host}{exchange.path}  {exchange.status or 'no answer'}",
+        f"  session {session_id or 'unknown'} by {exchange.identified_by}"
+        f"  exchange {exchange.sequence:04d}  kind {exchange.kind}"
+        f"  client {exchange.claude_version or '?'}  pid {exchange.pid or '?'}",
+        f"  {exchange.request_bytes:,} bytes up, {exchange.response_bytes:,} down"
+        f"  first byte {first}  ended by {exchange.ended_by}"
+        f"{'' if exchange.complete else '  INCOMPLETE'}",
+    ]
+    if exchange.model:
+        lines.append(
+            f"  model {exchange.model}  max_tokens {exchange.max_tokens}"
+            f"  messages {exchange.messages}  tools {exchange.tools}"
+            f"  stop {exchange.stop_reason}  request-id {exchange.request_id}"
+        )
+    if exchange.usage:
+        counts = {k: _count(exchange.usage, k) for k, v in exchange.usage.items() if _is_count(v)}
+        lines.append("  usage " + "  ".join(f"{k} {v:,}" for k, v in counts.items()))
+    if exchange.error:
+        lines.append(f"  error {exchange.error}")
+    return "\n".join(map(one_line, lines)) + "\n\n"
+
+
+def _context(usage: dict[str, Any]) -> int:
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return sum(_count(usage, name) for name in names)
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if _is_count(value) else 0
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and 0 <= value < 1 << 63

@@ -1,0 +1,58 @@
+"""What the simulated client has used so far, by model, as its cost-state and its result say it."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ccwire.wire.usage import Tokens
+from correlate.reconcile.prices import price
+
+_FIELDS = (
+    ("inputTokens", "input"),
+    ("outputTokens", "output"),
+    ("cacheReadInputTokens", "cache_read"),
+    ("cacheCreationEphemeral5mInputTokens", "cache_write_5m"),
+    ("cacheCreationEphemeral1hInputTokens", "cache_write_1h"),
+    ("webSearchRequests", "web_searches"),
+)
+
+
+class Spent:
+    """Adds up every answered call, side calls included, in the order of their answers."""
+
+    def __init__(self, inherited: Mapping[str, Any] | None = None) -> None:
+        """`inherited` is the cost-state of the session that this one goes on from."""
+        self._models: dict[str, dict[str, Any]] = {
+            model: dict(used) for model, used in (inherited or {}).get("modelUsage", {}).items()
+        }
+        self._unknown = False
+        self._lock = threading.Lock()  # subagents call at the same time
+
+    @property
+    def total_usd(self) -> float:
+        return float(sum(used["costUSD"] for used in self._models.values()))
+
+    def add(self, model: str, usage: Mapping[str, Any] | None) -> None:
+        raw = dict(usage or {})
+        tokens = Tokens.of(raw)
+        priced = price(model, raw, tokens, None)
+        with self._lock:
+            self._unknown = self._unknown or priced is None
+            used = self._models.setdefault(model, {})
+            for name, field in _FIELDS:
+                used[name] = used.get(name, 0) + getattr(tokens, field)
+            used["cacheCreationInputTokens"] = (
+                used["cacheCreationEphemeral5mInputTokens"]
+                + used["cacheCreationEphemeral1hInputTokens"]
+            )
+            used["costUSD"] = used.get("costUSD", 0.0) + (priced.client_usd if priced else 0.0)
+
+    def model_usage(self) -> dict[str, dict[str, Any]]:
+        return {model: dict(used) for model, used in self._models.items()}
+
+    def cost_state(self) -> dict[str, Any]:
+        return {
+            "totalCostUSD": self.total_usd,
+            "modelUsage": self.model_usage(),
+            "hasUnknownModelCost": self._unknown,
+        }

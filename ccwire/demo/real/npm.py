@@ -1,0 +1,166 @@
+"""Fetches pinned versions of the real client from npm into a cache outside the tree.
+
+    fetch("2.1.325")        the client, installed if it was not there yet; NpmUnreachable if it
+                            cannot be got
+    newest_version()        what npm calls latest
+    versions()              all that npm has, oldest first
+    remove("2.1.325")       takes it off the disk again
+
+The cache is `$CCWIRE_LAB_CACHE`, else `~/.cache/ccwire/clients`. npm runs with this process's own
+environment (its registry, its proxy), the client never does: see `ccwire.demo.real.run`.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PACKAGE = "@anthropic-ai/claude-code"
+_NO_SUCH = ("E404", "ETARGET")
+# What npm calls a network or a registry that does not answer; any other failure is loud.
+_NETWORK = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONN\w+|ENETUNREACH|EHOSTUNREACH|\w*TIMEDOUT|\w*TIMEOUT|FETCH_ERROR"
+    r"|EPROTO|\w*CERT\w*|E401|E403|E407|E429|E5\d\d"
+)
+# One retry: a machine without npm must say so in seconds, not after npm's own 70.
+_QUICKLY = ("--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000")
+
+
+class NpmFailed(Exception):
+    """npm has run and refused, for instance because there is no such version."""
+
+
+class NpmUnreachable(NpmFailed):
+    """There is no npm, or it cannot reach its registry."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledClient:
+    """A real client on this disk; `command` starts it."""
+
+    version: str
+    command: tuple[str, ...]
+
+
+def fetch(version: str, *, timeout: float = 300.0) -> InstalledClient:
+    """The client of this version ("newest": the latest one), installed first if need be."""
+    if version == "newest":
+        version = newest_version()
+    folder = cache() / version
+    with _locked(version):
+        if not folder.is_dir():
+            _install(version, folder, timeout)
+    return InstalledClient(version, _command(folder))
+
+
+def newest_version() -> str:
+    return str(_view("version"))
+
+
+def versions() -> list[str]:
+    found = _view("versions")
+    return [str(version) for version in found] if isinstance(found, list) else [str(found)]
+
+
+def remove(version: str) -> None:
+    """Takes a version off the disk; one that is not there is no error."""
+    with _locked(version):
+        folder = cache() / version
+        if folder.is_dir():
+            shutil.rmtree(folder)
+
+
+def cache() -> Path:
+    return Path(os.environ.get("CCWIRE_LAB_CACHE") or Path.home() / ".cache" / "ccwire" / "clients")
+
+
+@contextmanager
+def _locked(version: str) -> Iterator[None]:
+    """Two processes that want the same version wait for each other."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f".{version}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(version: str, folder: Path, timeout: float) -> None:
+    """Into a temporary folder first: what stands under its own name is whole."""
+    with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=cache()) as temporary:
+        made = Path(temporary) / "client"
+        _npm_install(made, f"{PACKAGE}@{version}", timeout)
+        if _script(made) is None and _native(made) is None:
+            _npm_install(made, f"{PACKAGE}-{_platform()}@{version}", timeout)
+        made.rename(folder)
+
+
+def _npm_install(folder: Path, package: str, timeout: float) -> None:
+    options = ("--ignore-scripts", "--no-audit", "--no-fund", *_QUICKLY, "--prefix", str(folder))
+    _npm("install", *options, package, timeout=timeout)
+
+
+def _view(field: str) -> Any:
+    return json.loads(_npm("view", PACKAGE, field, "--json", *_QUICKLY, timeout=60.0))
+
+
+def _npm(*arguments: str, timeout: float) -> str:
+    try:
+        done = subprocess.run(
+            ["npm", *arguments], capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except FileNotFoundError as error:
+        raise NpmUnreachable("npm is not installed, so no real client can be fetched") from error
+    except subprocess.TimeoutExpired as error:
+        raise NpmUnreachable(f"npm {arguments[0]} took more than {timeout:.0f} s") from error
+    if done.returncode == 0:
+        return done.stdout
+    code = _error_code(done.stderr)
+    if code in _NO_SUCH:
+        raise NpmFailed(f"npm has no {arguments[-1]}")
+    failed = NpmUnreachable if _NETWORK.fullmatch(code) else NpmFailed
+    raise failed(f"npm {arguments[0]} failed with {code}")
+
+
+def _error_code(stderr: str) -> str:
+    """npm's own short code; its other lines name registries and paths of the machine."""
+    codes = [line.split()[-1] for line in stderr.splitlines() if " code " in line]
+    return codes[0] if codes else "no code"
+
+
+def _command(folder: Path) -> tuple[str, ...]:
+    script, native = _script(folder), _native(folder)
+    if native is not None:
+        return (str(native),)
+    if script is None:
+        raise NpmFailed(f"there is no client in {folder}: remove that folder and fetch it again")
+    node = shutil.which("node")
+    if node is None:
+        raise NpmUnreachable("node is not installed, and this version of the client needs it")
+    return (node, str(script))
+
+
+def _script(folder: Path) -> Path | None:
+    package = folder / "node_modules" / PACKAGE
+    return next((package / n for n in ("cli.js", "cli.mjs") if (package / n).is_file()), None)
+
+
+def _native(folder: Path) -> Path | None:
+    """A native binary; it is in a package of its own, of about 300 MB."""
+    program = folder / "node_modules" / f"{PACKAGE}-{_platform()}" / "claude"
+    return program if program.is_file() else None
+
+
+def _platform() -> str:
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
+    arch = machine.get(platform.machine().lower(), platform.machine().lower())
+    musl = "-musl" if sys.platform == "linux" and platform.libc_ver()[0] != "glibc" else ""
+    return f"{sys.platform}-{arch}{musl}"

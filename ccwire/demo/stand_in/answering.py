@@ -1,0 +1,236 @@
+"""One request being answered: sends what the scenario says, at its pace, and keeps the ledger."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from ccwire.demo.stand_in.compression import Compressor, compressor
+from ccwire.demo.stand_in.http_messages import LAST_CHUNK, chunk, head
+from ccwire.demo.stand_in.ledger import Ledger, Sent
+from ccwire.demo.stand_in.scenario import Answer, Failure, Scenario, Usage
+from ccwire.demo.stand_in.stream import (
+    Call,
+    error_body,
+    error_event,
+    events,
+    message,
+    stop_reason,
+    usage_of,
+)
+
+_ORGANIZATION = "00000000-1ab0-4000-8000-00000000c1a0"
+_LIMITS = {"requests": 4_000, "tokens": 480_000, "input-tokens": 400_000, "output-tokens": 80_000}
+# Answers that a client can read: it asks for policy_limits four times in as many seconds
+# otherwise, and warns about its settings on the screen.
+_KNOWN: dict[str, Any] = {
+    "hello": {"message": "hello"},
+    "policy_limits": {"restrictions": {}},
+    "settings": {"uuid": _ORGANIZATION, "checksum": "sha256:lab", "settings": {}},
+}
+_BLOCK = b"event: content_block"  # by far the most events, and none that ends or counts anything
+_GLANCE = 0.05  # seconds between two looks at whether a waiting client is still there
+_BREATHE = 16  # chunks between two turns of the loop, so that parallel streams share it
+
+
+class Answering:
+    """The ledger is written before the last byte goes out, so that whoever has read the whole
+    answer finds it there."""
+
+    def __init__(
+        self,
+        sent: Sent,
+        call: Call,
+        scenario: Scenario,
+        ledger: Ledger,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._sent = sent
+        self._call = call
+        self._scenario = scenario
+        self._ledger = ledger
+        self._reader = reader
+        self._writer = writer
+        self._recorded = False
+
+    async def run(self) -> None:
+        try:
+            await self._answer()
+        finally:
+            self._record(self._sent.ended)
+
+    async def _answer(self) -> None:
+        request = self._sent.request
+        if request.path == "/lab/ledger":
+            await self._send_json(200, self._ledger.to_json())
+        elif request.kind == "count_tokens":
+            self._sent.usage = {"input_tokens": 1_000 + request.body_bytes // 4}
+            await self._send_json(200, self._sent.usage)
+        elif request.kind != "messages" or request.method != "POST":
+            await self._send_json(200, _KNOWN.get(request.kind, {}))
+        else:
+            answer = self._scenario.answer(request, self._sent.attempt)
+            await self._sleep(answer.first_delay)
+            if answer.failure is not None:
+                await self._send_failure(answer.failure)
+            elif request.stream:
+                await self._send_stream(answer, usage_of(answer, self._call))
+            else:
+                await self._send_message(answer, usage_of(answer, self._call))
+
+    async def _send_failure(self, failure: Failure) -> None:
+        extra = {"x-should-retry": "true" if failure.status in (429, 500, 529) else "false"}
+        if failure.retry_after is not None:
+            extra["retry-after"] = str(failure.retry_after)
+        body = error_body(failure, self._call.request_id)
+        await self._send_json(failure.status, body, ended="failed", extra=extra)
+
+    async def _send_message(self, answer: Answer, usage: Usage) -> None:
+        sent = self._sent
+        sent.message_id, sent.stop_reason = self._call.message_id, stop_reason(answer)
+        sent.start_usage = sent.usage = usage.final()
+        body = message(answer, self._call, usage)
+        await self._send_json(200, body, encoding=answer.encoding, claim=answer.claim)
+
+    async def _send_json(
+        self,
+        status: int,
+        body: Any,
+        *,
+        ended: str = "complete",
+        encoding: str | None = None,
+        claim: int = 0,
+        extra: dict[str, str] | None = None,
+    ) -> None:
+        data = json.dumps(body, separators=(",", ":")).encode()
+        headers = self._headers("application/json", encoding) | (extra or {})
+        if encoding:
+            packer = compressor(encoding)
+            data = packer.piece(data) + packer.end()
+        headers["content-length"] = str(len(data) + claim)
+        self._sent.status = status
+        self._record(ended)
+        self._writer.write(head(status, headers))
+        if self._sent.request.method != "HEAD":
+            self._writer.write(data)
+        await self._writer.drain()
+        if claim:
+            self._writer.close()
+
+    async def _send_stream(self, answer: Answer, usage: Usage) -> None:
+        sent = self._sent
+        sent.message_id = self._call.message_id
+        headers = self._headers("text/event-stream; charset=utf-8", answer.encoding)
+        headers |= {"cache-control": "no-cache", "transfer-encoding": "chunked"}
+        self._writer.write(head(200, headers))
+        packer = compressor(answer.encoding) if answer.encoding else None
+        paced = bool(answer.event_delay) or answer.stall_after is not None
+        for count, data in enumerate(_chunks(self._noted(answer, usage), answer)):
+            if count and (paced or count % _BREATHE == 0):
+                await self._pace(answer, count)
+            self._writer.write(chunk(packer.piece(data) if packer else data))
+        await self._end_stream(answer, packer)
+
+    def _noted(self, answer: Answer, usage: Usage) -> Iterator[bytes]:
+        """The events, each written into the ledger as it is taken for sending."""
+        sent = self._sent
+        for event in _planned(answer, self._call, usage):
+            sent.event(event)
+            match None if event.startswith(_BLOCK) else event[7 : event.find(b"\n")]:
+                case b"message_start":
+                    sent.start_usage = usage.start()
+                case b"message_delta":
+                    sent.usage, sent.stop_reason = usage.final(), stop_reason(answer)
+                case b"message_stop":
+                    self._record("complete")
+                case b"error":
+                    self._record("error_event")
+            yield event
+
+    async def _end_stream(self, answer: Answer, packer: Compressor | None) -> None:
+        self._record("dropped")  # unless its last event has said otherwise
+        if answer.cut_after is None:
+            rest = packer.end() if packer else b""
+            self._writer.write((chunk(rest) if rest else b"") + LAST_CHUNK)
+            await self._writer.drain()
+        elif answer.reset:
+            self._writer.transport.abort()
+        else:
+            await self._writer.drain()
+            self._writer.close()
+
+    async def _pace(self, answer: Answer, count: int) -> None:
+        if answer.stall_after == count:
+            await self._sleep(answer.stall)
+        elif answer.event_delay:
+            await self._sleep(answer.event_delay)
+        else:
+            await self._writer.drain()
+            await asyncio.sleep(0)
+        self._check_client()
+
+    async def _sleep(self, seconds: float) -> None:
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, _GLANCE))
+            self._check_client()
+            seconds -= _GLANCE
+
+    def _check_client(self) -> None:
+        if self._reader.at_eof() or self._writer.transport.is_closing():
+            raise ConnectionResetError("the client has left")
+
+    def _record(self, ended: str) -> None:
+        if not self._recorded:
+            self._recorded = True
+            self._sent.ended = ended
+            self._ledger.close(self._sent.served(time.time()))
+
+    def _headers(self, content_type: str, encoding: str | None) -> dict[str, str]:
+        self._sent.encoding = encoding
+        headers = {
+            "content-type": content_type,
+            "request-id": self._call.request_id,
+            "anthropic-organization-id": _ORGANIZATION,
+            "server": "lab",
+        }
+        reset = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._sent.started + 60))
+        for name, limit in _LIMITS.items():
+            headers[f"anthropic-ratelimit-{name}-limit"] = str(limit)
+            headers[f"anthropic-ratelimit-{name}-remaining"] = str(limit - self._sent.order % limit)
+            headers[f"anthropic-ratelimit-{name}-reset"] = reset
+        if encoding:
+            headers["content-encoding"] = encoding
+        return headers
+
+
+def _planned(answer: Answer, call: Call, usage: Usage) -> Iterator[bytes]:
+    """The events that are to be sent before the stream ends, one way or the other."""
+    whole = events(answer, call, usage)
+    if answer.cut_after is not None:
+        return islice(whole, answer.cut_after)
+    if answer.error_after is not None:
+        failure = answer.mid_stream or Failure(
+            status=529, type="overloaded_error", message="Overloaded"
+        )
+        return chain(islice(whole, answer.error_after), [error_event(failure)])
+    return whole
+
+
+def _chunks(stream: Iterator[bytes], answer: Answer) -> Iterator[bytes]:
+    if answer.shred:
+        rest = b""
+        for event in stream:
+            rest += event
+            while len(rest) >= answer.shred:
+                yield rest[: answer.shred]
+                rest = rest[answer.shred :]
+        if rest:
+            yield rest
+    elif answer.batch > 1:
+        while batch := b"".join(islice(stream, answer.batch)):
+            yield batch
+    else:
+        yield from stream

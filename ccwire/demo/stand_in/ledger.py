@@ -1,0 +1,198 @@
+"""The ledger: what the stand-in really served, call by call. Tests compare everything with this.
+
+ledger.calls()      every call, in the order in which they came
+ledger.messages()   those to /v1/messages
+ledger.wait()       until no call is under way
+ledger.to_json()    the same facts as plain values
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ccwire.demo.stand_in.request import Request
+
+HEADERS_OF_INTEREST = (
+    "host",
+    "user-agent",
+    "x-app",
+    "x-claude-code-session-id",
+    "x-claude-code-agent-id",
+    "x-claude-code-parent-agent-id",
+    "x-claude-code-agent-type",
+    "x-claude-code-request-class",
+    "x-claude-code-prompt-id",
+    "x-client-request-id",
+    "x-stainless-retry-count",
+    "anthropic-beta",
+    "accept-encoding",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One call as it was answered. `usage` is the truth about it; None where none was served.
+
+    `ended`: complete, dropped (by the scenario), error_event, client_gone, or failed (an HTTP
+    error). `usage` is what the API would bill: of a call that did not end in message_delta, only
+    `start_usage` was ever told. `events` counts the SSE events sent whole.
+    """
+
+    order: int
+    attempt: int
+    started: float
+    ended_at: float
+    method: str
+    path: str
+    kind: str
+    headers: Mapping[str, str]
+    session_id: str | None
+    agent_id: str | None
+    body_sha256: str
+    body_bytes: int
+    model: str | None
+    stream: bool
+    messages: int
+    tools: int
+    status: int
+    request_id: str
+    message_id: str | None = None
+    stop_reason: str | None = None
+    start_usage: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    encoding: str | None = None
+    events: int = 0
+    events_sha256: str | None = None
+    event_bytes: tuple[bytes, ...] = ()
+    ended: str = "complete"
+
+
+@dataclass(slots=True)
+class Sent:
+    """What has been sent of one answer so far; becomes a `Served` when it is over."""
+
+    order: int
+    attempt: int
+    started: float
+    request: Request
+    request_id: str
+    status: int = 200
+    message_id: str | None = None
+    stop_reason: str | None = None
+    start_usage: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    encoding: str | None = None
+    events: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+    kept: list[bytes] | None = None
+    ended: str = "client_gone"
+
+    def event(self, data: bytes) -> None:
+        self.events += 1
+        self.digest.update(data)
+        if self.kept is not None:
+            self.kept.append(data)
+
+    def served(self, ended_at: float) -> Served:
+        request = self.request
+        return Served(
+            order=self.order,
+            attempt=self.attempt,
+            started=self.started,
+            ended_at=ended_at,
+            method=request.method,
+            path=request.path,
+            kind=request.kind,
+            headers={
+                name: request.headers[name]
+                for name in HEADERS_OF_INTEREST
+                if name in request.headers
+            },
+            session_id=request.session_id,
+            agent_id=request.headers.get("x-claude-code-agent-id"),
+            body_sha256=request.body_sha256,
+            body_bytes=request.body_bytes,
+            model=request.model or None,
+            stream=request.stream,
+            messages=request.messages,
+            tools=len(request.tools),
+            status=self.status,
+            request_id=self.request_id,
+            message_id=self.message_id,
+            stop_reason=self.stop_reason,
+            start_usage=self.start_usage,
+            usage=self.usage,
+            encoding=self.encoding,
+            events=self.events,
+            events_sha256=self.digest.hexdigest() if self.events else None,
+            event_bytes=tuple(self.kept or ()),
+            ended=self.ended,
+        )
+
+
+class Ledger:
+    """Written by the stand-in's thread, read from any other."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._served: list[Served] = []
+        self._under_way = 0
+        self._orders = 0
+        self._attempts: dict[str, int] = {}
+
+    def calls(self) -> list[Served]:
+        with self._changed:
+            return sorted(self._served, key=lambda served: served.order)
+
+    def messages(self, session_id: str | None = None) -> list[Served]:
+        """Calls to /v1/messages, of one session if it is named."""
+        return [
+            served
+            for served in self.calls()
+            if served.kind == "messages" and session_id in (None, served.session_id)
+        ]
+
+    def count_tokens(self) -> list[Served]:
+        return [served for served in self.calls() if served.kind == "count_tokens"]
+
+    def sessions(self) -> list[str]:
+        """Sessions named on the wire, in order of their first call."""
+        return list(dict.fromkeys(s.session_id for s in self.calls() if s.session_id))
+
+    def under_way(self) -> int:
+        """How many calls are being answered right now."""
+        with self._changed:
+            return self._under_way
+
+    def wait(self, timeout: float = 5.0) -> bool:
+        """True once no call is under way; False if that took longer than `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._under_way == 0, timeout)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        rows = [asdict(served) for served in self.calls()]
+        for row in rows:
+            row["event_bytes"] = [data.decode("utf-8", "replace") for data in row["event_bytes"]]
+        return rows
+
+    def dump(self) -> str:
+        return json.dumps(self.to_json(), indent=1)
+
+    def open(self, request: Request) -> tuple[int, int]:
+        """A call has come: its order, counted from 1, and its attempt, counted from 0."""
+        with self._changed:
+            self._under_way += 1
+            self._orders += 1
+            key = request.same_call()
+            attempt = self._attempts.get(key, 0)
+            self._attempts[key] = attempt + 1
+            return self._orders, attempt
+
+    def close(self, served: Served) -> None:
+        with self._changed:
+            self._served.append(served)
+            self._under_way -= 1
+            self._changed.notify_all()

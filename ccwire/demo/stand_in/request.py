@@ -1,0 +1,116 @@
+"""A request as the stand-in sees it: read once, so that rules and the ledger need no JSON.
+
+Reads the session the way the API could, from header or metadata, on its own: the ledger must not
+share code with what it is the judge of.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Self
+
+from ccwire.wire.endpoints import kind_of
+from ccwire.wire.json_text import parse_json
+
+_ENOUGH = 10_000  # characters of a prompt that tell calls apart
+_OLD_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call: the raw facts, and what a rule may ask about."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]  # names in lower case
+    kind: str
+    body_bytes: int
+    body_sha256: str
+    session_id: str | None
+    model: str
+    stream: bool
+    max_tokens: int | None
+    messages: int
+    tools: frozenset[str]
+    opening: str  # the text of all before the first answer
+    prompt: str  # the text of the last message, unless it brings a tool's result
+    after_tool: bool
+
+    @classmethod
+    def read(cls, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Self:
+        """Reads a call. A body that is no JSON object has no model, messages or tools."""
+        content = _json_object(body)
+        messages = _list(content.get("messages"))
+        # Newer clients put messages of role system behind the prompt.
+        last: dict[str, Any] = next(
+            (m for m in reversed(messages) if m.get("role") != "system"), {}
+        )
+        after_tool = _brings_result(last)
+        return cls(
+            method=method,
+            path=path,
+            headers=headers,
+            kind=kind_of(headers.get("host", ""), path),
+            body_bytes=len(body),
+            body_sha256=hashlib.sha256(body).hexdigest(),
+            session_id=_session_id(headers, content),
+            model=str(content.get("model") or ""),
+            stream=content.get("stream") is True,
+            max_tokens=content.get("max_tokens"),
+            messages=len(messages),
+            tools=frozenset(str(tool.get("name")) for tool in _list(content.get("tools"))),
+            opening="\n".join(map(_text, takewhile(_not_the_model, messages))),
+            prompt="" if after_tool else _text(last),
+            after_tool=after_tool,
+        )
+
+    def same_call(self) -> str:
+        """Equal for a call and its retries: a retry may drop streaming, never the conversation."""
+        said = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))
+        return hashlib.sha256(
+            repr((self.path, self.session_id, self.model, *said)).encode()
+        ).hexdigest()
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        value = parse_json(body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(block.get("text", "")) for block in _list(content))
+
+
+def _not_the_model(message: Mapping[str, Any]) -> bool:
+    return message.get("role") != "assistant"
+
+
+def _brings_result(message: Mapping[str, Any]) -> bool:
+    return any(block.get("type") == "tool_result" for block in _list(message.get("content")))
+
+
+def _session_id(headers: Mapping[str, str], content: Mapping[str, Any]) -> str | None:
+    named = headers.get("x-claude-code-session-id")
+    if named:
+        return named
+    metadata = content.get("metadata")
+    user_id = metadata.get("user_id") if isinstance(metadata, dict) else None
+    if not isinstance(user_id, str):
+        return None
+    newer = _json_object(user_id.encode("utf-8", "surrogatepass")).get("session_id")
+    if isinstance(newer, str):
+        return newer
+    older = _OLD_USER_ID.search(user_id)
+    return older[1] if older else None

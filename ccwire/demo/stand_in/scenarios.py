@@ -1,0 +1,300 @@
+"""The named scenarios that tests, the demo, the benchmarks and the real clients share.
+
+`named("bash")` gives one; `named("stream:deltas=400,delay=0.005")` sets its parameters. A client
+gets `scenario.prompt` typed in and is allowed `scenario.tools`. All of it is made up.
+"""
+
+from collections.abc import Callable
+
+from ccwire.demo.stand_in.scenario import (
+    Answer,
+    Failure,
+    Filler,
+    Rule,
+    Scenario,
+    ScriptedBlock,
+    ServerToolUse,
+    Text,
+    Thinking,
+    Usage,
+    WebSearchResult,
+    When,
+    agent,
+    bash,
+    overloaded,
+    rate_limited,
+    server_error,
+    too_long,
+)
+
+_AGENT_TOOLS = ("Bash", "Task", "Agent")
+
+
+def named(text: str) -> Scenario:
+    """`NAME` or `NAME:key=value,…`; raises ValueError with the known names for any other."""
+    name, _, given = text.partition(":")
+    if name not in _BUILDERS:
+        raise ValueError(f"no scenario {name!r}; there are {', '.join(NAMES)}")
+    options = dict(pair.split("=", 1) for pair in given.split(",") if pair)
+    return _BUILDERS[name](**{key: float(value) for key, value in options.items()})
+
+
+def plain() -> Scenario:
+    """One prompt, one streamed answer."""
+    return _prompted("plain", (_says("A plain answer from the lab."),))
+
+
+def bash_call() -> Scenario:
+    """The model runs one harmless command, then answers."""
+    return _with_tool("bash", bash("echo lab-bash-was-here"))
+
+
+def subagent() -> Scenario:
+    """The model delegates; the subagent runs one command and reports."""
+    return _delegating("subagent", 1)
+
+
+def three_subagents() -> Scenario:
+    """Three subagents in one turn, at the same time."""
+    return _delegating("three_subagents", 3)
+
+
+def retry() -> Scenario:
+    """Overloaded twice, then fine."""
+    return _prompted("retry", (overloaded(), overloaded(), _says("It worked in the end.")))
+
+
+def overloaded_once() -> Scenario:
+    return _prompted("overloaded", (overloaded(), _says("It worked after one more try.")))
+
+
+def rate_limit() -> Scenario:
+    return _prompted("rate_limited", (rate_limited(), _says("It worked once there was room.")))
+
+
+def failing() -> Scenario:
+    """An internal error, then fine."""
+    return _prompted("server_error", (server_error(), _says("It worked after an error.")))
+
+
+def dropped() -> Scenario:
+    """The connection is cut in the middle of the stream; the next try is fine."""
+    cut = Answer(
+        (Text("This sentence will be cut off before it has come to its end."),), cut_after=7
+    )
+    return _prompted("dropped", (cut, _says("Said again, and whole this time.")))
+
+
+def error_event() -> Scenario:
+    """An error event in the middle of the stream; the next try is fine."""
+    broken = Answer(
+        (Text("This sentence runs into an error."),),
+        error_after=6,
+        mid_stream=Failure(status=529, type="overloaded_error", message="Overloaded"),
+    )
+    return _prompted("error_event", (broken, _says("Said again without streaming.")))
+
+
+def prompt_too_long() -> Scenario:
+    return _prompted("too_long", (too_long(),))
+
+
+def thinking() -> Scenario:
+    """Thinking, a tool call with thinking before it, then the answer."""
+    return _with_tool("thinking", Thinking("A command will tell."), bash("echo thought"))
+
+
+def server_tool() -> Scenario:
+    """The API searches the web by itself: more input at the end than at the start."""
+    usage = Usage(
+        input_tokens=9_413,
+        start_input_tokens=2_711,
+        output_tokens=367,
+        cache_read_input_tokens=14_153,
+        web_search_requests=2,
+    )
+    content = (
+        Text("Looking it up."),
+        ServerToolUse("web_search", {"query": "lab weather"}),
+        WebSearchResult((("Lab weather", "https://lab.example/weather"),)),
+        Text("The lab has no weather."),
+    )
+    return _prompted("server_tool", (Answer(content, usage=usage),))
+
+
+def compact() -> Scenario:
+    """Answers anything with a text long enough to be summed up, and sums it up when asked."""
+    rule = Rule(When(says="lab:compact"), (_says("A long answer. " * 12),))
+    summary = _says("<summary>The lab was asked something and has answered.</summary>")
+    return Scenario(name="compact", prompt=_prompt("compact"), rules=(rule,), fallback=summary)
+
+
+def slow(deltas: float = 60, delay: float = 0.05) -> Scenario:
+    """A stream that takes seconds, so that there is time to interrupt it."""
+    answer = Answer((Filler(int(deltas)),), event_delay=delay)
+    return Scenario(
+        name="slow",
+        prompt=_prompt("slow"),
+        rules=(Rule(When(says="lab:slow", tools=True), (answer,)),),
+    )
+
+
+def stream(deltas: float = 400, delay: float = 0, batch: float = 1, size: float = 6) -> Scenario:
+    """Every call gets a stream of so many deltas: for benchmarks."""
+    answer = Answer((Filler(int(deltas), int(size)),), event_delay=delay, batch=int(batch))
+    return Scenario(name="stream", prompt=_prompt("stream"), fallback=answer)
+
+
+def equal_usage() -> Scenario:
+    """Two calls of one session whose usage is the same to the last field."""
+    usage = Usage(input_tokens=1_237, output_tokens=419, cache_read_input_tokens=15_013)
+    return Scenario(
+        name="equal_usage",
+        prompt=_prompt("equal_usage"),
+        rules=(
+            Rule(
+                When(says="lab:equal_usage", tools=True),
+                (Answer((bash("echo equal"),), usage=usage),),
+            ),
+            Rule(When(after_tool=True), (Answer((Text("Equal indeed."),), usage=usage),)),
+        ),
+        tools=("Bash",),
+    )
+
+
+def cached() -> Scenario:
+    """Cache writes of both lifetimes, then of one hour only."""
+    return Scenario(
+        name="cached",
+        prompt=_prompt("cached"),
+        rules=(
+            Rule(
+                When(says="lab:cached", tools=True),
+                (Answer((bash("echo cached"),), cache_writes=("5m", "1h")),),
+            ),
+            Rule(
+                When(after_tool=True),
+                (Answer((Text("Kept for an hour."),), cache_writes=("1h",)),),
+            ),
+        ),
+        tools=("Bash",),
+    )
+
+
+def stalled(seconds: float = 1.0) -> Scenario:
+    """The stream falls silent in the middle, then goes on."""
+    answer = Answer((Text("Wait for it, and here it is."),), stall_after=5, stall=seconds)
+    return _prompted("stalled", (answer,))
+
+
+def compressed(encoding: str) -> Scenario:
+    """The plain answer in gzip, br, zstd or deflate."""
+    answer = Answer((Text(f"A plain answer, sent as {encoding}."),), encoding=encoding)
+    return Scenario(name=encoding, prompt=_prompt(encoding), fallback=answer)
+
+
+def mix() -> Scenario:
+    """A retry, thinking, a command, a subagent, and a stream that drops, in one prompt."""
+    first = Answer(
+        (
+            Thinking("Both at once saves time."),
+            Text("I will run a command and ask a colleague."),
+            bash("echo lab-mix"),
+            agent("lab:agent-1 Run one command, then say what it printed."),
+        ),
+        cache_writes=("5m", "1h"),
+    )
+    cut = Answer((Text("The command has run and the colleague"),), cut_after=5)
+    return Scenario(
+        name="mix",
+        prompt=_prompt("mix"),
+        rules=(
+            *_errand(1),
+            Rule(When(says="lab:mix", tools=True), (overloaded(), first)),
+            Rule(When(after_tool=True), (cut, _says("Both have reported."))),
+        ),
+        tools=_AGENT_TOOLS,
+    )
+
+
+def _prompt(name: str) -> str:
+    return f"lab:{name} This is a prompt of the lab, please go ahead."
+
+
+def _says(text: str) -> Answer:
+    return Answer((Text(text),))
+
+
+def _prompted(name: str, answers: tuple[Answer, ...]) -> Scenario:
+    """The main thread's prompt gets `answers`; side calls, which offer no tools, do not."""
+    rule = Rule(When(says=f"lab:{name}", tools=True), answers)
+    return Scenario(name=name, prompt=_prompt(name), rules=(rule,))
+
+
+def _with_tool(name: str, *content: ScriptedBlock) -> Scenario:
+    return Scenario(
+        name=name,
+        prompt=_prompt(name),
+        rules=(
+            Rule(When(says=f"lab:{name}", tools=True), (Answer(content),)),
+            Rule(When(after_tool=True), (_says("The command has run."),)),
+        ),
+        tools=("Bash",),
+    )
+
+
+def _delegating(name: str, count: int) -> Scenario:
+    errands = tuple(
+        agent(f"lab:agent-{n} Run one command, then say what it printed.", f"Lab errand {n}")
+        for n in range(1, count + 1)
+    )
+    rules = [rule for n in range(1, count + 1) for rule in _errand(n)]
+    return Scenario(
+        name=name,
+        prompt=_prompt(name),
+        rules=(
+            *rules,
+            Rule(When(says=f"lab:{name}", tools=True), (Answer(errands),)),
+            Rule(When(after_tool=True), (_says("The errands are under way or done."),)),
+        ),
+        tools=_AGENT_TOOLS,
+    )
+
+
+def _errand(number: int) -> tuple[Rule, Rule]:
+    """What a subagent is answered: one command, then its report."""
+    marker = f"lab:agent-{number} "
+    command = Answer((bash(f"echo agent-{number}"),))
+    return (
+        Rule(When(opens=marker, after_tool=True), (_says(f"It printed agent-{number}."),)),
+        Rule(When(opens=marker), (command,)),
+    )
+
+
+_BUILDERS: dict[str, Callable[..., Scenario]] = {
+    "plain": plain,
+    "bash": bash_call,
+    "subagent": subagent,
+    "three_subagents": three_subagents,
+    "retry": retry,
+    "rate_limited": rate_limit,
+    "overloaded": overloaded_once,
+    "server_error": failing,
+    "dropped": dropped,
+    "error_event": error_event,
+    "too_long": prompt_too_long,
+    "thinking": thinking,
+    "server_tool": server_tool,
+    "compact": compact,
+    "slow": slow,
+    "stream": stream,
+    "equal_usage": equal_usage,
+    "cached": cached,
+    "stalled": stalled,
+    "gzip": lambda: compressed("gzip"),
+    "br": lambda: compressed("br"),
+    "zstd": lambda: compressed("zstd"),
+    "deflate": lambda: compressed("deflate"),
+    "mix": mix,
+}
+NAMES = tuple(_BUILDERS)

@@ -1,0 +1,286 @@
+"""How a reconciliation looks in a terminal: the calls, the totals, and what sets them apart."""
+
+import re
+from datetime import datetime
+
+from rich.console import Console
+from rich.text import Text
+
+from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
+from ccwire.wire.safe_text import visible
+from ccwire.wire.usage import TOKEN_CLASSES, Tokens, differences
+from correlate.reconcile.result import Finding, Reconciliation, counted, label
+from correlate.reconcile.summary import summarize
+from correlate.reconcile.totals import GrandTotal, Side, Totals
+
+_WIDE = 130
+_DATE = re.compile(r"-\d{8}$")
+_STYLES = {"match": "green", "placeholder": "yellow", "partial": "yellow"}
+_CLASS_NAMES = {
+    "input": "input",
+    "output": "output",
+    "cache_read": "cache read",
+    "cache_write_5m": "cache write 5m",
+    "cache_write_1h": "cache write 1h",
+    "web_searches": "web searches",
+}
+
+
+def print_session(
+    to: Console, session: Reconciliation, totals: Totals, verbose: bool = False
+) -> None:
+    versions = ", ".join(session.claude_versions) or "unknown version"
+    to.print(Text.assemble(("session ", "bold"), session.session_id, f" · Claude Code {versions}"))
+    _print_calls(to, session)
+    if verbose:
+        for finding in session.findings:
+            _print_evidence(to, finding)
+    _print_totals(to, totals)
+    _print_gaps(to, totals)
+    _print_conclusion(to, session, totals)
+
+
+def print_header(to: Console) -> None:
+    to.print(
+        Text(_row(to, "session", "version", "calls", "output", "wire", "transcript", "?"), "bold")
+    )
+
+
+def print_all_row(to: Console, session: Reconciliation, totals: Totals) -> None:
+    row = _row(
+        to,
+        session.session_id,
+        (session.claude_versions or ("?",))[-1],
+        count(len(session.calls)),
+        count(totals.wire.total.output),
+        _brief(totals.wire),
+        _brief(totals.transcript),
+        count(session.unexplained),
+    )
+    to.print(Text(row, "red" if session.unexplained else ""))
+
+
+def print_grand_total(to: Console, grand: GrandTotal) -> None:
+    name = numbered(grand.sessions, "session")
+    to.print(
+        Text(
+            _row(
+                to,
+                name,
+                "",
+                count(grand.calls),
+                count(grand.wire.total.output),
+                _brief(grand.wire),
+                _brief(grand.transcript),
+                count(grand.unexplained),
+            ),
+            "bold",
+        )
+    )
+    if unpriced := grand.wire.unpriced:
+        to.print(Text(f"+ and what {', '.join(unpriced)} cost, which have no known price"))
+    _print_verdict(to, grand.unexplained)
+
+
+def _row(to: Console, session: str, version: str, *figures: str) -> str:
+    wide = 36 if to.width >= 110 else 12
+    widths = (6, 10, 12, 12, 2)
+    cells = " ".join(f"{text:>{width}}" for text, width in zip(figures, widths, strict=True))
+    return f"{session[:wide]:<{wide}} {version[:9]:<9} {cells}"
+
+
+def _print_calls(to: Console, session: Reconciliation) -> None:
+    wide = to.width >= _WIDE
+    columns = [Column("#", right=True), *([Column("time")] if wide else []), Column("kind")]
+    columns += [Column("agent"), Column("model")] if wide else [Column("model")]
+    columns += [Column("input", right=True), Column("output", right=True)]
+    columns += [Column("cache read", right=True), Column("write", right=True)] if wide else []
+    columns += [Column("transcript less wire", grows=True), Column("verdict")]
+    rows = [_call_row(finding, wide) for finding in session.findings]
+    print_table(to, columns, rows)
+
+
+def _call_row(finding: Finding, wide: bool) -> list[str | Text]:
+    tokens = finding.wire_tokens
+    number = str(finding.call.sequence) if finding.call else "-"
+    row: list[str | Text] = [number]
+    if wide:
+        row.append(_clock(finding.at))
+    row.append(finding.kind)
+    if wide:
+        row.append((finding.agent_id or "")[:18])
+    row.append(_short_model(finding.model))
+    row += [count(tokens.input), count(tokens.output)]
+    if wide:
+        row += [count(tokens.cache_read), count(tokens.cache_write_5m + tokens.cache_write_1h)]
+    row += [_difference(finding), _verdict_text(finding)]
+    return row
+
+
+def _difference(finding: Finding) -> str:
+    if finding.turn is None:
+        return ""
+    if finding.call is None:
+        return f"output {count(finding.transcript_tokens.output)} in transcript"
+    found = differences(finding.wire_usage, finding.transcript_usage)
+    numbers = [
+        f"{d.field.removesuffix('_tokens').replace('_', ' ')} "
+        f"{signed((d.transcript or 0) - (d.wire or 0))}"
+        for d in found
+        if isinstance(d.wire or 0, int) and isinstance(d.transcript or 0, int)
+    ]
+    return ", ".join(numbers) or "="
+
+
+def _verdict_text(finding: Finding) -> Text:
+    style = "red bold" if not finding.explained else _STYLES.get(finding.verdict, "cyan")
+    return Text(finding.verdict, style)
+
+
+def _print_evidence(to: Console, finding: Finding) -> None:
+    number = f"call {finding.call.sequence}" if finding.call else "turn without a call"
+    text = Text.assemble(
+        f"  {number}: ",
+        (label(finding), _verdict_text(finding).style),
+        visible(": " + "; ".join(finding.evidence)),
+    )
+    to.print(text)
+
+
+def _print_totals(to: Console, totals: Totals) -> None:
+    state = totals.cost_state
+    columns = [Column("total"), Column("wire", right=True), Column("transcript", right=True)]
+    if state:
+        columns += [Column("cost-state", right=True), Column("residual", right=True)]
+    columns.append(Column("wire $", right=True))
+    rows: list[list[str]] = []
+    sections = []
+    for model in dict.fromkeys([*totals.wire.tokens, *totals.transcript.tokens]):
+        rows.append([model])
+        for name in TOKEN_CLASSES:
+            row = _class_row(totals, model, name)
+            if row is not None:
+                rows.append(row)
+        sections.append(len(rows))
+    money = ["dollars", _money(totals.wire), _money(totals.transcript)]
+    if state:
+        residual = None if state.usd is None else state.usd - (totals.wire.usd or 0)
+        money += [dollars(state.usd), dollars(residual)]
+    rows.append([*money, _money(totals.wire)])
+    padded = [[*row, *[""] * (len(columns) - len(row))] for row in rows]
+    print_table(to, columns, padded, sections=sections)
+
+
+def _class_row(totals: Totals, model: str, name: str) -> list[str] | None:
+    def of(side: Side) -> int:
+        return int(getattr(side.tokens.get(model, Tokens()), name))
+
+    state = totals.cost_state
+    sides = [totals.wire, totals.transcript, *([state] if state else [])]
+    figures = [of(side) for side in sides]
+    if not any(figures):
+        return None
+    row = [f"  {_CLASS_NAMES[name]}", *map(count, figures)]
+    if state:
+        row.append(signed(of(state) - of(totals.wire)))
+    cost = totals.wire.costs.get(model)
+    paid = "unpriced" if cost is None else dollars(float(getattr(cost, name)))
+    return [*row, paid]
+
+
+def _print_gaps(to: Console, totals: Totals) -> None:
+    gaps = [gap for gap in totals.gaps if gap.missing]
+    if not gaps:
+        return
+    columns = [
+        Column("why the transcript differs", grows=True),
+        Column("findings", right=True),
+        Column("output", right=True),
+        Column("prompt", right=True),
+        Column("dollars", right=True),
+    ]
+    rows = [
+        [
+            gap.label,
+            count(gap.findings),
+            signed(gap.missing.output),
+            signed(gap.missing.context),
+            dollars(None if gap.usd is None else float(gap.usd)),
+        ]
+        for gap in gaps
+    ]
+    print_table(to, columns, rows)
+
+
+def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> None:
+    wire, transcript = totals.wire, totals.transcript
+    has_none = any(finding.kind == "no-transcript" for finding in session.findings)
+    if has_none and not transcript.total.context:
+        to.print(Text("No transcript of it was found; if it is elsewhere, give --claude-dir."))
+    to.print(
+        Text(
+            f"The transcript alone reports {count(transcript.total.output)} output tokens"
+            f" and {_money(transcript)}; the wire says {count(wire.total.output)}"
+            f" and {_money(wire)}{_share(wire, transcript)}."
+        )
+    )
+    to.print(Text(_figures(session)))
+    for witness in session.witnesses:
+        style = "" if witness.agrees else "yellow" if witness.explained else "red bold"
+        to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}.", style))
+    for note in (*session.notes, *(f"transcript {bad} line" for bad in session.bad_lines)):
+        to.print(Text(f"note: {note}", "yellow"))
+    to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
+    for finding in session.findings:
+        if not finding.explained:
+            _print_evidence(to, finding)
+    _print_verdict(to, session.unexplained)
+
+
+def _figures(session: Reconciliation) -> str:
+    """The session in one sentence."""
+    found = summarize(session)
+    minutes, seconds = divmod(round(found.seconds), 60)
+    tools = ", ".join(f"{name} {n}" for name, n in found.tool_calls.items())
+    parts = [
+        f"{numbered(found.turns, 'turn')} in {minutes} min {seconds} s",
+        f"tools: {tools}" if tools else "no tools",
+        f"context {count(found.context_last)} at the end, {count(found.context_peak)} at its peak",
+    ]
+    if found.cache_share is not None:
+        parts.append(f"{found.cache_share:.0%} of the prompt tokens from the cache")
+    if found.files_written:
+        parts.append(f"{numbered(len(found.files_written), 'file')} written")
+    if found.compactions:
+        parts.append(numbered(found.compactions, "compaction"))
+    return "; ".join(parts) + "."
+
+
+def _print_verdict(to: Console, unexplained: int) -> None:
+    style = "red bold" if unexplained else "green bold"
+    to.print(Text(f"{unexplained} unexplained", style))
+
+
+def _money(side: Side) -> str:
+    if side.usd is None:
+        return "unpriced"
+    return dollars(side.usd) + (" + unpriced" if side.unpriced else "")
+
+
+def _brief(side: Side) -> str:
+    return dollars(side.usd) + ("+" if side.usd is not None and side.unpriced else "")
+
+
+def _share(wire: Side, transcript: Side) -> str:
+    if not wire.total.output or wire.total.output == transcript.total.output:
+        return ""
+    off = (transcript.total.output - wire.total.output) / wire.total.output
+    return f" ({off:+.0%} output)"
+
+
+def _short_model(model: str | None) -> str:
+    return visible(_DATE.sub("", (model or "?").removeprefix("claude-")))
+
+
+def _clock(at: float | None) -> str:
+    return datetime.fromtimestamp(at).strftime("%H:%M:%S") if at is not None else ""

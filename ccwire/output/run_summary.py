@@ -1,0 +1,61 @@
+"""What a run came to: its sessions, their calls, tokens and cost, and what did not reconcile."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from ccwire.options import captures_dir
+from ccwire.output.tables import Column, print_table
+from correlate.captures.folder import read_manifest, session_folders
+from correlate.reconcile.session import SessionReconciler
+from correlate.reconcile.totals import totals_of
+from correlate.transcript.locate import ClaudeDir
+
+
+def sessions_since(captures: Path, moment: float) -> list[Path]:
+    """The folders of sessions that had an exchange since then."""
+    folders = session_folders(captures)
+    return [folder for folder in folders if (read_manifest(folder).last_seen or 0) >= moment]
+
+
+def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
+    folders = sessions_since(captures, moment)
+    if not folders:
+        to.print("ccwire: no exchange was captured: did the command start the client?")
+        return
+    accountant = SessionReconciler(captures, ClaudeDir(claude_dir))
+    rows = []
+    for folder in folders:
+        session = accountant.account(folder)
+        totals = totals_of(session)
+        tokens = totals.wire.total
+        unpriced = " + unpriced" if totals.wire.unpriced else ""
+        usd = totals.wire.usd
+        rows.append(
+            [
+                session.session_id[:8],
+                f"{len(session.calls)}",
+                f"{tokens.context:,}",
+                f"{tokens.output:,}",
+                (f"${usd:.4f}" if usd is not None else "-") + unpriced,
+                _verdict(session.unexplained, len(session.findings)),
+            ]
+        )
+    columns = [
+        Column("session"),
+        Column("calls", right=True),
+        Column("tokens in", right=True),
+        Column("out", right=True),
+        Column("cost", right=True),
+        Column("accounted for"),
+    ]
+    print_table(to, columns, rows)
+    to.print(f"captures: {captures}", soft_wrap=True)
+    elsewhere = "" if captures == captures_dir(None).absolute() else f" --captures {captures}"
+    to.print(f"next: uv run ccwire reconcile {folders[-1].name[:8]}{elsewhere}", soft_wrap=True)
+
+
+def _verdict(unexplained: int, findings: int) -> str:
+    if unexplained:
+        return f"{unexplained} of {findings} unexplained"
+    return f"all {findings}"

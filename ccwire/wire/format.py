@@ -1,0 +1,188 @@
+"""The capture format: what each file on disk is called and what stands in it.
+
+Both rooms share this module, and only this one: `addon` writes by it, `correlate` reads by it.
+Nothing here touches a file.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.vocabulary import Direction, EndedBy, EndpointKind, IdentifiedBy
+
+FORMAT = 1
+
+UNKNOWN = "unknown"
+MANIFEST = "manifest.json"
+EXCHANGES = "exchanges.jsonl"
+TRAFFIC_LOG = "traffic.log"
+PART_SUFFIX = ".part"
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_FILE = re.compile(r"(\d{4,})_(req|resp)_(.+)\.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One finished exchange: a line of `exchanges.jsonl`, all that accounting needs."""
+
+    sequence: int
+    flow_id: str
+    started: float
+    ended: float | None = None
+    first_byte_ms: float | None = None
+    method: str
+    host: str
+    path: str
+    status: int | None = None
+    kind: EndpointKind
+    agent_id: str | None = None
+    parent_agent_id: str | None = None
+    agent_type: str | None = None
+    request_class: str | None = None
+    prompt_id: str | None = None
+    model: str | None = None
+    stream: bool | None = None
+    max_tokens: int | None = None
+    messages: int | None = None
+    tools: int | None = None
+    request_id: str | None = None
+    client_request_id: str | None = None
+    message_id: str | None = None
+    stop_reason: str | None = None
+    usage_at_start: dict[str, Any] | None = None
+    usage: dict[str, Any] | None = None
+    complete: bool = False
+    ended_by: EndedBy | None = None
+    error: str | None = None
+    request_bytes: int = 0
+    response_bytes: int = 0
+    request_sha256: str | None = None
+    identified_by: IdentifiedBy = "none"
+    claude_version: str | None = None
+    entrypoint: str | None = None
+    pid: int | None = None
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Reads a line; fields of a later format are passed over."""
+        return cls(**{name: value[name] for name in _EXCHANGE_FIELDS if name in value})
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def failed(self) -> bool:
+        """Whether there was no answer, or one that is an error."""
+        return self.status is None or self.status >= 400
+
+    @property
+    def broken(self) -> bool:
+        """Whether it failed or was cut off: there is no whole answer."""
+        return self.failed or not self.complete
+
+
+_EXCHANGE_FIELDS = tuple(f.name for f in fields(Exchange))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a session is, what of it was captured, and what is missing: `manifest.json`."""
+
+    format: int = FORMAT
+    session_id: str
+    first_seen: float | None = None
+    last_seen: float | None = None
+    claude_versions: list[str] = field(default_factory=list)
+    cwd: str | None = None
+    transcript_paths: list[str] = field(default_factory=list)
+    pids: list[int] = field(default_factory=list)
+    entrypoint: str | None = None
+    models: list[str] = field(default_factory=list)
+    agents: dict[str, str | None] = field(default_factory=dict)  # id -> type, where known
+    counts: dict[str, int] = field(default_factory=dict)
+    evidence: dict[str, int] = field(default_factory=dict)
+    conflicts: int = 0
+    drift: dict[str, int] = field(default_factory=dict)
+    gaps: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(**{f.name: value[f.name] for f in fields(cls) if f.name in value})
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def is_session_id(value: object) -> bool:
+    """Only such a string may become a folder's name."""
+    return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
+
+
+def file_name(sequence: int, direction: Direction, path: str) -> str:
+    """`0001_req_v1_messages.json`; a pair stays adjacent when sorted."""
+    slug = re.sub(r"[^A-Za-z0-9]+", "_", path.partition("?")[0]).strip("_")[:80] or "root"
+    return f"{sequence:04d}_{direction}_{slug}.json"
+
+
+def parse_file_name(name: str) -> tuple[int, Direction] | None:
+    """Sequence and direction of an exchange file, or None for any other name."""
+    found = _FILE.fullmatch(name)
+    return (int(found[1]), "req" if found[2] == "req" else "resp") if found else None
+
+
+_NUMBER = (int, float)
+_EXCHANGE_TYPES: Mapping[str, Any] = {
+    "sequence": int,
+    "started": _NUMBER,
+    "ended": (*_NUMBER, type(None)),
+    "status": (int, type(None)),
+    "flow_id": str,
+    "method": str,
+    "host": str,
+    "path": str,
+    "kind": str,
+    "identified_by": str,
+    "agent_id": (str, type(None)),
+    "usage": (dict, type(None)),
+    "usage_at_start": (dict, type(None)),
+}
+_MANIFEST_TYPES: Mapping[str, Any] = {
+    "session_id": str,
+    "first_seen": (*_NUMBER, type(None)),
+    "last_seen": (*_NUMBER, type(None)),
+    "conflicts": int,
+    **dict.fromkeys(("claude_versions", "transcript_paths", "pids", "models", "gaps"), list),
+    **dict.fromkeys(("agents", "counts", "evidence", "drift"), dict),
+}
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Raises ValueError where it is not one that can be gone on from."""
+    try:
+        manifest = Manifest.from_json(parse_json(data))
+    except (TypeError, AttributeError) as error:
+        raise ValueError("not a manifest") from error
+    _check(manifest, _MANIFEST_TYPES)
+    numbers = [*manifest.counts.values(), *manifest.evidence.values(), *manifest.drift.values()]
+    if not all(isinstance(number, int) for number in numbers):
+        raise ValueError("a manifest that counts with something else")
+    return manifest
+
+
+def parse_exchange(line: bytes) -> Exchange:
+    """A line of `exchanges.jsonl`; raises ValueError where it is cut short or something else."""
+    try:
+        exchange = Exchange.from_json(parse_json(line))
+    except (TypeError, AttributeError) as error:
+        raise ValueError("not an exchange") from error
+    _check(exchange, _EXCHANGE_TYPES)
+    return exchange
+
+
+def _check(record: object, types: Mapping[str, Any]) -> None:
+    for name, kind in types.items():
+        if not isinstance(getattr(record, name), kind):
+            raise ValueError(f"{name} is something else")

@@ -1,0 +1,88 @@
+"""JSON on its way into capture files: what came over the wire is checked, what we made of it is
+always written.
+"""
+
+import json
+import math
+from typing import Any
+
+import orjson
+
+_AROUND = 8  # levels of nesting that a capture file puts around what it embeds
+_DEEPEST = 300
+_TOO_DEEP = "<nested too deeply>"
+
+
+def embeddable(data: bytes) -> Any:
+    """The value of JSON that may stand in a file byte for byte; raises ValueError.
+
+    Stricter than `parse_json`: plain UTF-8, no NaN, and never so deep that the file cannot be read.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:  # it refuses lone surrogates, which JavaScript writes
+        text = data.decode()
+    try:
+        value = json.loads("[" * _AROUND + text + "]" * _AROUND, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    for _ in range(_AROUND):
+        if len(value) != 1:
+            raise ValueError("not one value")
+        (value,) = value
+    return value
+
+
+def dump(value: Any, *, for_people: bool = False) -> bytes:
+    """JSON of any value that JSON text can give, lone surrogates and huge numbers too."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 if for_people else None)
+    except TypeError:
+        indent, separators = (2, (",", ": ")) if for_people else (None, (",", ":"))
+        plain = _plain(value, 0)
+        return json.dumps(plain, indent=indent, separators=separators, allow_nan=False).encode()
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        return _TOO_DEEP
+    if isinstance(value, dict):
+        return {name: _plain(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def parse_json(data: bytes | str) -> Any:
+    """JSON as any client may write it; raises ValueError.
+
+    orjson refuses lone surrogates, which JavaScript writes; the standard library reads them.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(data)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
+def text(value: object) -> str | None:
+    """The value if it is a string."""
+    return value if isinstance(value, str) else None
+
+
+def number(value: object) -> float | None:
+    """The value if it is a number; true and false are none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def whole(value: object) -> int | None:
+    """The value if it is a whole number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

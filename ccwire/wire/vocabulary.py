@@ -1,0 +1,48 @@
+"""The closed vocabularies of the capture format, each defined once.
+
+They are `Literal` types: plain strings at run time, and a misspelt one is an error for mypy. The
+verdicts are in `correlate.reconcile.verdicts`.
+"""
+
+from typing import Literal, get_args
+
+# How an exchange ended: by its last event, or by what the connection did.
+EndedBy = Literal[
+    "message_stop",
+    "error_event",
+    "client_disconnect",
+    "server_disconnect",
+    "proxy_stopped",
+    "http_end",
+]
+
+# What tied an exchange to its session, strongest evidence first.
+IdentifiedBy = Literal["header", "user_id", "process", "live_record", "telemetry", "none"]
+
+# Why something is missing from a session's capture.
+GapKind = Literal["capture_error", "recovered", "manifest_lost"]
+
+# Which endpoint an exchange is with.
+EndpointKind = Literal[
+    "count_tokens",
+    "messages",
+    "event_logging",
+    "settings",
+    "policy_limits",
+    "claude_code",
+    "claude_cli",
+    "eval",
+    "hello",
+    "oauth",
+    "models",
+    "files",
+    "statsig",
+    "other",
+]
+
+Direction = Literal["req", "resp"]  # in the names of exchange files
+
+ENDED_BY: tuple[EndedBy, ...] = get_args(EndedBy)
+IDENTIFIED_BY: tuple[IdentifiedBy, ...] = get_args(IdentifiedBy)
+GAP_KINDS: tuple[GapKind, ...] = get_args(GapKind)
+ENDPOINT_KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)

@@ -1,0 +1,94 @@
+"""What stands in the files of a call: the request's body, the answer's blocks, the turn's lines.
+
+Reads the big files one at a time; the folder is listed once, however many calls there are.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.format import Exchange, parse_file_name
+from ccwire.wire.json_text import parse_json
+from correlate.captures.folder import read_request, read_response, request_file, response_file
+from correlate.transcript.lines import line_at, parse_line
+from correlate.transcript.turns import TranscriptPlace, Turn
+
+Block = dict[str, Any]
+
+
+class CaptureFiles:
+    """The request and response files of one capture folder, open or packed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        there = folder.iterdir() if folder.is_dir() else ()
+        self._open = {key: path for path in there if (key := parse_file_name(path.name))}
+
+    def request_name(self, sequence: int) -> str | None:
+        path = self._open.get((sequence, "req")) or request_file(self._folder, sequence)
+        return path.name if path else None
+
+    def response_name(self, sequence: int) -> str | None:
+        path = self._open.get((sequence, "resp")) or response_file(self._folder, sequence)
+        return path.name if path else None
+
+    def request(self, sequence: int) -> Mapping[str, Any]:
+        """Raises FileNotFoundError, or ValueError or PackDamaged where it is not whole."""
+        path = self._open.get((sequence, "req"))
+        return _read(path) if path else read_request(self._folder, sequence)
+
+    def response(self, sequence: int) -> Mapping[str, Any]:
+        path = self._open.get((sequence, "resp"))
+        return _read(path) if path else read_response(self._folder, sequence)
+
+
+def body_of(file: Mapping[str, Any]) -> Any:
+    """The body as it was parsed, or its text; None where there was none."""
+    body = file.get("body")
+    return body.get("data") if isinstance(body, dict) else None
+
+
+def betas_of(request: Mapping[str, Any]) -> list[str]:
+    headers = request.get("headers")
+    given = headers.get("anthropic-beta") if isinstance(headers, dict) else None
+    return [beta.strip() for beta in str(given or "").split(",") if beta.strip()]
+
+
+def answer_blocks(response: Mapping[str, Any]) -> list[Block] | None:
+    """The answer's content; None where the response holds no message."""
+    message = response.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return _dicts(content) if isinstance(content, list) else None
+
+
+def turn_blocks(turn: Turn) -> list[tuple[Block, TranscriptPlace]]:
+    """A turn's blocks in order, each with the line it stands in; the file is asked again."""
+    found: list[tuple[Block, TranscriptPlace]] = []
+    for place in turn.places:
+        record = parse_line(line_at(place.path, place.offset))
+        message = record.get("message") if isinstance(record, dict) else None
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        found += [(block, place) for block in _dicts(blocks)]
+    return found
+
+
+def thread_of(call: Exchange, turn: Turn | None) -> tuple[str, str | None, bool]:
+    """What calls that follow one another have in common.
+
+    Older clients tell subagents only in the transcript; side calls are no part of a conversation.
+    """
+    agent = call.agent_id or (turn.agent_id if turn else None)
+    aside = call.request_class in ("auxiliary", "compaction") or not call.tools
+    return (call.kind, agent, aside)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    value = parse_json(path.read_bytes())
+    if not isinstance(value, dict):
+        raise ValueError(f"{path.name} is not a capture file")
+    return value
+
+
+def _dicts(items: Any) -> list[Block]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

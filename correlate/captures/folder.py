@@ -1,0 +1,107 @@
+"""Reads a capture folder: which sessions, which exchanges, and, when asked, their content.
+
+Tolerant of what a kill can leave: a line cut short, a manifest not yet written.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.format import (
+    EXCHANGES,
+    MANIFEST,
+    UNKNOWN,
+    Exchange,
+    Manifest,
+    is_session_id,
+    parse_exchange,
+    parse_file_name,
+    parse_manifest,
+)
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.vocabulary import Direction
+from correlate.captures.packed import packed_name, read_packed
+
+
+def session_folders(captures: Path) -> list[Path]:
+    """The folders of sessions, `unknown` aside, by name."""
+    if not captures.is_dir():
+        return []
+    return sorted(
+        folder
+        for folder in captures.iterdir()
+        if is_session_id(folder.name)
+        and folder.name != UNKNOWN
+        and folder.is_dir()
+        and not folder.is_symlink()
+        and ((folder / EXCHANGES).is_file() or (folder / MANIFEST).is_file())
+    )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest; one that says nothing but the session's name where there is none."""
+    path = folder / MANIFEST
+    try:
+        return parse_manifest(path.read_bytes() if path.is_file() else b"")
+    except (FileNotFoundError, ValueError):
+        return Manifest(session_id=folder.name)
+
+
+def read_exchanges(folder: Path) -> list[Exchange]:
+    """The finished exchanges in the order in which they started."""
+    return sorted(read_exchange_lines(folder)[0], key=lambda e: (e.started, e.sequence))
+
+
+def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
+    """The exchanges as they stand in the file, and the numbers of lines that are not whole."""
+    exchanges: list[Exchange] = []
+    bad: list[int] = []
+    try:
+        path = folder / EXCHANGES
+        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    except FileNotFoundError:
+        return [], []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            exchanges.append(parse_exchange(line))
+        except ValueError:
+            bad.append(number)
+    return exchanges, bad
+
+
+def request_file(folder: Path, sequence: int) -> Path | None:
+    """Its place; a packed one is not open there, and `read_request` reads it all the same."""
+    return _exchange_file(folder, sequence, "req")
+
+
+def response_file(folder: Path, sequence: int) -> Path | None:
+    return _exchange_file(folder, sequence, "resp")
+
+
+def read_request(folder: Path, sequence: int) -> dict[str, Any]:
+    """A request file; raises FileNotFoundError where there is none."""
+    return _read(folder, sequence, "req")
+
+
+def read_response(folder: Path, sequence: int) -> dict[str, Any]:
+    return _read(folder, sequence, "resp")
+
+
+def _exchange_file(folder: Path, sequence: int, direction: Direction) -> Path | None:
+    for path in folder.glob(f"{sequence:04d}_{direction}_*.json"):
+        if parse_file_name(path.name) == (sequence, direction):
+            return path
+    packed = packed_name(folder, (sequence, direction))
+    return folder / packed if packed else None
+
+
+def _read(folder: Path, sequence: int, direction: Direction) -> dict[str, Any]:
+    path = _exchange_file(folder, sequence, direction)
+    if path is None:
+        raise FileNotFoundError(f"{folder.name} has no {direction} file {sequence:04d}")
+    packed = None if path.exists() else read_packed(folder, (sequence, direction))
+    value = parse_json(path.read_bytes() if packed is None else packed)
+    if not isinstance(value, dict):
+        raise ValueError(f"{path.name} is not a capture file")
+    return value

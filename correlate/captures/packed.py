@@ -1,0 +1,82 @@
+"""Reads single files out of a session's pack, for readers that know nothing of packs.
+
+A pack can only be read from its beginning. So the place it was read to is kept, and the files that
+went by last: a request is often asked for together with the one before it.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from ccwire.wire.format import parse_file_name
+from ccwire.wire.pack import PackDamaged, PackedFile, members, packs, read_index
+from ccwire.wire.vocabulary import Direction
+
+_KEPT_BYTES = 64 << 20
+
+FileKey = tuple[int, Direction]
+
+
+def packed_name(folder: Path, exchange: FileKey) -> str | None:
+    """The name of a packed exchange file; None where there is none."""
+    found = _reader_with(folder, exchange)
+    return found.names[exchange] if found else None
+
+
+def read_packed(folder: Path, exchange: FileKey) -> bytes | None:
+    """A packed exchange file's bytes; None where there is none."""
+    found = _reader_with(folder, exchange)
+    return found.read(exchange) if found else None
+
+
+def _reader_with(folder: Path, exchange: FileKey) -> "_Reader | None":
+    readers = (_reader(pack, pack.stat().st_mtime_ns) for pack in packs(folder))
+    return next((reader for reader in readers if exchange in reader.names), None)
+
+
+@lru_cache(maxsize=2)
+def _reader(pack: Path, written: int) -> "_Reader":
+    return _Reader(pack)
+
+
+class _Reader:
+    """A pack under way: asking for what comes next is cheap, going far back starts over."""
+
+    def __init__(self, pack: Path) -> None:
+        self._pack = pack
+        self.names = {
+            known: entry.name
+            for entry in read_index(pack)
+            if (known := parse_file_name(entry.name)) is not None
+        }
+        self._ahead: Iterator[tuple[PackedFile, bytes]] = iter(())
+        self._passed: dict[str, bytes] = {}
+        self._passed_bytes = 0
+
+    def read(self, exchange: FileKey) -> bytes:
+        name = self.names[exchange]
+        if name in self._passed:
+            return self._passed[name]
+        found = self._go_on(name)
+        if found is None:
+            self._ahead = members(self._pack)
+            found = self._go_on(name)
+        if found is None:
+            raise PackDamaged(f"{self._pack.name} does not hold {name}, which its index names")
+        return found
+
+    def _go_on(self, name: str) -> bytes | None:
+        for entry, data in self._ahead:
+            self._keep(entry.name, data)
+            if entry.name == name:
+                return data
+        return None
+
+    def _keep(self, name: str, data: bytes) -> None:
+        if name in self._passed:
+            return
+        self._passed[name] = data
+        self._passed_bytes += len(data)
+        while self._passed_bytes > _KEPT_BYTES and len(self._passed) > 1:
+            oldest = next(iter(self._passed))
+            self._passed_bytes -= len(self._passed.pop(oldest))

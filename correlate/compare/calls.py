@@ -1,0 +1,133 @@
+"""Sets a call's content beside the call before it, and its answer beside the transcript.
+
+Reads the big files, and only those of the calls asked for; the comparing itself is pure and in
+`correlate.compare.requests` and `correlate.compare.answers`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.endpoints import CALL_KINDS
+from ccwire.wire.format import UNKNOWN, Exchange
+from ccwire.wire.pack import PackDamaged
+from correlate.captures.content import (
+    CaptureFiles,
+    answer_blocks,
+    betas_of,
+    body_of,
+    thread_of,
+    turn_blocks,
+)
+from correlate.captures.folder import read_exchanges, read_manifest
+from correlate.compare.answers import BlockFinding, answer_findings
+from correlate.compare.requests import RequestChange, request_changes
+from correlate.reconcile.match import join
+from correlate.reconcile.unassigned import unassigned_calls
+from correlate.transcript.locate import ClaudeDir
+from correlate.transcript.reader import read_transcript
+from correlate.transcript.turns import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDiff:
+    """One call: what its request added, and how its answer stands in the transcript.
+
+    `previous` is the call it is compared with, None for a thread's first one. `answer` is None
+    where there is no answer, or no turn, to compare.
+    """
+
+    call: Exchange
+    previous: int | None
+    request: tuple[RequestChange, ...]
+    answer: tuple[BlockFinding, ...] | None
+    places: tuple[str, ...]
+    note: str | None = None
+
+    @property
+    def differs(self) -> bool:
+        return any(block.verdict != "equal" for block in self.answer or ())
+
+
+def session_diffs(
+    folder: Path, session_id: str, claude: ClaudeDir, sequence: int | None = None
+) -> Iterator[CallDiff]:
+    """All calls of a session, or the one with this number; KeyError if there is no such call.
+
+    `folder` is the session's capture, or `unknown/`, where its calls are found by their ids.
+    """
+    own = folder.name != UNKNOWN
+    known = read_manifest(folder).transcript_paths if own else ()
+    transcript = read_transcript(claude.session(session_id, known))
+    exchanges = read_exchanges(folder)
+    mine = exchanges if own else unassigned_calls(exchanges, transcript.turns)
+    calls = [exchange for exchange in mine if exchange.kind in CALL_KINDS]
+    if sequence is not None and sequence not in {call.sequence for call in calls}:
+        raise KeyError(sequence)
+    turns = {pair.call.sequence: pair.turn for pair in join(calls, transcript.turns).pairs}
+    files = CaptureFiles(folder)
+    for call in calls:
+        if sequence in (None, call.sequence):
+            yield _diff(files, call, _previous(call, calls, turns), turns.get(call.sequence))
+
+
+def _diff(
+    files: CaptureFiles, call: Exchange, previous: Exchange | None, turn: Turn | None
+) -> CallDiff:
+    request = _file(files.request, call)
+    if request is None:
+        return CallDiff(
+            call=call,
+            previous=None,
+            request=(),
+            answer=None,
+            places=(),
+            note="no whole request file",
+        )
+    before = _file(files.request, previous) if previous else None
+    changes = request_changes(
+        _body(before), _body(request), betas_of(before) if before else [], betas_of(request)
+    )
+    response = _file(files.response, call)
+    answer = answer_blocks(response) if response else None
+    compared = None
+    if turn is not None and answer is not None:
+        compared = tuple(answer_findings(answer, [block for block, _ in turn_blocks(turn)]))
+    note = None
+    if answer is None:
+        note = "no message in it" if call.complete else "no whole answer was captured"
+    elif turn is None:
+        note = "no turn in the transcript"
+    return CallDiff(
+        call=call,
+        previous=previous.sequence if previous else None,
+        request=tuple(changes),
+        answer=compared,
+        places=tuple(str(place) for place in turn.places) if turn else (),
+        note=note,
+    )
+
+
+def _previous(call: Exchange, calls: list[Exchange], turns: Mapping[int, Turn]) -> Exchange | None:
+    """The call before in the same thread."""
+    thread = thread_of(call, turns.get(call.sequence))
+    earlier = [
+        one
+        for one in calls
+        if (one.started, one.sequence) < (call.started, call.sequence)
+        and thread_of(one, turns.get(one.sequence)) == thread
+    ]
+    return earlier[-1] if earlier else None
+
+
+def _file(read: Callable[[int], Mapping[str, Any]], call: Exchange) -> Mapping[str, Any] | None:
+    try:
+        return read(call.sequence)
+    except (FileNotFoundError, ValueError, PackDamaged):
+        return None
+
+
+def _body(request: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    body = body_of(request) if request else None
+    return body if isinstance(body, dict) else {}

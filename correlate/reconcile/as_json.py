@@ -1,0 +1,168 @@
+"""A reconciliation as plain values: what `ccwire reconcile --json` prints. Pure."""
+
+from dataclasses import asdict
+from typing import Any
+
+from ccwire.wire.usage import differences
+from correlate.reconcile.result import Finding, Reconciliation, Witness, counted
+from correlate.reconcile.summary import summarize
+from correlate.reconcile.totals import Cause, GrandTotal, Side, Totals
+
+
+def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
+    return {
+        "session_id": session.session_id,
+        "claude_versions": list(session.claude_versions),
+        "calls": [_call(finding) for finding in session.calls],
+        "turns_without_call": [_turn(finding) for finding in session.turns_without_call],
+        "totals": {
+            "wire": _side(totals.wire),
+            "transcript": _side(totals.transcript),
+            "cost_state": _side(totals.cost_state),
+        },
+        "cost": _cost(totals),
+        "unexplained": session.unexplained,
+        "verdicts": counted(session.findings),
+        "transcript_alone": _alone(totals),
+        "differences": [_gap(gap) for gap in totals.gaps if gap.missing],
+        "witnesses": [_witness(witness) for witness in session.witnesses],
+        "summary": asdict(summarize(session)),
+        "agents": dict(session.agents),
+        "agent_details": [asdict(agent) for agent in session.agent_details],
+        "records": dict(session.records),
+        "bad_lines": list(session.bad_lines),
+        "notes": list(session.notes),
+    }
+
+
+def grand_json(grand: GrandTotal) -> dict[str, Any]:
+    """What all sessions add up to."""
+    return {
+        "calls": grand.calls,
+        "totals": {
+            "wire": _side(grand.wire),
+            "transcript": _side(grand.transcript),
+            "cost_state": _side(grand.cost_state),
+        },
+        "cost": {
+            "wire_usd": grand.wire.usd,
+            "transcript_usd": grand.transcript.usd,
+            "cost_state_usd": grand.cost_state.usd if grand.cost_state else None,
+        },
+        "unexplained": grand.unexplained,
+    }
+
+
+def _call(finding: Finding) -> dict[str, Any]:
+    call = finding.call
+    assert call is not None
+    usage = finding.transcript_usage
+    return {
+        "sequence": call.sequence,
+        "started": call.started,
+        "kind": finding.kind,
+        "agent_id": finding.agent_id,
+        "model": call.model,
+        "status": call.status,
+        "complete": call.complete,
+        "request_id": call.request_id,
+        "message_id": call.message_id,
+        "wire": dict(finding.wire_usage),
+        "transcript": None if usage is None else dict(usage),
+        "difference": _contradictions(finding),
+        "verdict": finding.verdict,
+        "explained": finding.explained,
+        "evidence": list(finding.evidence),
+    }
+
+
+def _turn(finding: Finding) -> dict[str, Any]:
+    turn = finding.turn
+    assert turn is not None
+    return {
+        "message_id": turn.message_id,
+        "request_id": turn.request_id,
+        "started": turn.started,
+        "kind": finding.kind,
+        "agent_id": turn.agent_id,
+        "model": turn.model,
+        "transcript": None if turn.usage is None else dict(turn.usage),
+        "verdict": finding.verdict,
+        "explained": finding.explained,
+        "evidence": list(finding.evidence),
+    }
+
+
+def _contradictions(finding: Finding) -> dict[str, dict[str, Any]]:
+    if finding.turn is None:
+        return {}
+    return {
+        difference.field: {"wire": difference.wire, "transcript": difference.transcript}
+        for difference in differences(finding.wire_usage, finding.transcript_usage)
+    }
+
+
+def _side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    models = {model: tokens.to_usage() for model, tokens in side.tokens.items()}
+    return {**side.total.to_usage(), "models": models}
+
+
+def _cost(totals: Totals) -> dict[str, Any]:
+    state = totals.cost_state
+    return {
+        "wire_usd": totals.wire.usd,
+        "transcript_usd": totals.transcript.usd,
+        "cost_state_usd": state.usd if state else None,
+        "unpriced": list(dict.fromkeys([*totals.wire.unpriced, *totals.transcript.unpriced])),
+        "wire_by_model": _by_model(totals.wire),
+        "transcript_by_model": _by_model(totals.transcript),
+    }
+
+
+def _by_model(side: Side) -> dict[str, dict[str, float]]:
+    return {
+        model: {
+            "input": float(cost.input),
+            "output": float(cost.output),
+            "cache_read": float(cost.cache_read),
+            "cache_write_5m": float(cost.cache_write_5m),
+            "cache_write_1h": float(cost.cache_write_1h),
+            "web_searches": float(cost.web_searches),
+            "total": float(cost.total),
+        }
+        for model, cost in side.costs.items()
+    }
+
+
+def _alone(totals: Totals) -> dict[str, Any]:
+    wire, transcript = totals.wire.usd, totals.transcript.usd
+    off = None if wire is None or transcript is None else float(wire - transcript)
+    return {
+        "usage": totals.transcript.total.to_usage(),
+        "usd": transcript,
+        "short_of_wire": totals.off.to_usage(),
+        "short_of_wire_usd": off,
+    }
+
+
+def _gap(gap: Cause) -> dict[str, Any]:
+    return {
+        "verdict": gap.label,
+        "findings": gap.findings,
+        "wire_less_transcript": gap.missing.to_usage(),
+        "usd": None if gap.usd is None else float(gap.usd),
+    }
+
+
+def _witness(witness: Witness) -> dict[str, Any]:
+    return {
+        "name": witness.name,
+        "usage": witness.total.to_usage(),
+        "usd": witness.usd,
+        "residual": witness.residual.to_usage(),
+        "agrees": witness.agrees,
+        "explained": witness.explained,
+        "evidence": list(witness.evidence),
+    }

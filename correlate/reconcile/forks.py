@@ -1,0 +1,95 @@
+"""Finds the session a turn was copied from: a fork's file repeats lines under the old ids.
+
+Looks only when asked, at other captures first, then at other transcripts, and remembers both.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from correlate.captures.folder import read_exchanges, session_folders
+from correlate.reconcile.result import Origin
+from correlate.transcript.lines import parse_line, telling_lines
+from correlate.transcript.locate import ClaudeDir, SessionFiles
+from correlate.transcript.turns import Turn
+
+
+class ForkOrigins:
+    """Knows which sessions have which message ids."""
+
+    def __init__(self, captures: Path, claude: ClaudeDir) -> None:
+        self._captures = captures
+        self._claude = claude
+        self._captured: dict[str, list[tuple[str, int]]] | None = None
+        self._written: dict[Path, dict[str, int]] = {}
+
+    def of(self, turns: Iterable[Turn], files: SessionFiles) -> dict[str, Origin]:
+        """By message id; only turns that another, earlier session has are in it."""
+        wanted = [turn.message_id for turn in turns if turn.message_id and not turn.synthetic]
+        found: dict[str, Origin] = {}
+        for message_id in wanted:
+            for session_id, sequence in self._in_captures().get(message_id, ()):
+                if session_id != files.session_id:
+                    said = f"its ids are those of call {sequence} of session {session_id}"
+                    found[message_id] = Origin(session_id, said, captured=True)
+        missing = [message_id for message_id in wanted if message_id not in found]
+        if missing:
+            found |= self._in_transcripts(missing, files)
+        return found
+
+    def sharing(self, message_ids: Iterable[str], files: SessionFiles) -> list[str]:
+        """All other sessions of the same projects whose files have one of these ids."""
+        wanted = set(message_ids)
+        folders = {path.parent for path in files.main}
+        return [
+            path.stem
+            for path in self._claude.siblings(files)
+            if path.parent in folders and wanted & self._ids_in(path).keys()
+        ]
+
+    def sessions_with(self, message_ids: Iterable[str]) -> list[str]:
+        """The sessions whose transcripts have one of these answers; reads all, so ask rarely."""
+        wanted = set(message_ids)
+        if not wanted:
+            return []
+        paths = self._claude.session_ids().items()
+        return [name for name, path in paths if wanted & self._ids_in(path).keys()]
+
+    def _in_captures(self) -> dict[str, list[tuple[str, int]]]:
+        if self._captured is None:
+            self._captured = {}
+            for folder in session_folders(self._captures):
+                for exchange in read_exchanges(folder):
+                    if exchange.message_id:
+                        place = (folder.name, exchange.sequence)
+                        self._captured.setdefault(exchange.message_id, []).append(place)
+        return self._captured
+
+    def _in_transcripts(self, wanted: list[str], files: SessionFiles) -> dict[str, Origin]:
+        """The copy is the younger file: the one that was written to last."""
+        found: dict[str, Origin] = {}
+        written = max((path.stat().st_mtime for path in files.main), default=None)
+        if written is None:
+            return found
+        for path in self._claude.siblings(files):
+            if path.stat().st_mtime > written:
+                continue
+            ids = self._ids_in(path)
+            for message_id in wanted:
+                if message_id in ids and message_id not in found:
+                    said = f"its ids are those of {path.name}:{ids[message_id]}"
+                    found[message_id] = Origin(path.stem, said)
+            if len(found) == len(wanted):
+                break
+        return found
+
+    def _ids_in(self, path: Path) -> dict[str, int]:
+        if path not in self._written:
+            ids: dict[str, int] = {}
+            for line in telling_lines(path, Counter(), own_file=True):
+                record = parse_line(line.data)
+                message = record.get("message") if isinstance(record, dict) else None
+                if isinstance(message, dict) and isinstance(message.get("id"), str):
+                    ids.setdefault(message["id"], line.number)
+            self._written[path] = ids
+        return self._written[path]

@@ -1,0 +1,204 @@
+"""Judges each call and each turn: the verdict, and what proves it. Pure: no file, no clock.
+
+The rules stand in the order in which they are tried; the first with its proof gives the verdict.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ccwire.wire.format import Exchange
+from ccwire.wire.usage import Difference, differences, output_of
+from correlate.reconcile.match import Joined, Pair
+from correlate.reconcile.purpose import Alike, Purpose, RequestFacts, purpose_of, repeats
+from correlate.reconcile.result import Finding, Origin
+from correlate.transcript.reader import Transcript
+from correlate.transcript.turns import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeContext:
+    """What was looked up for the calls and turns that stand alone.
+
+    `origins` is by a turn's message id; `began` is when this session's capture began, and
+    `numbered_from_one` whether its first exchange is still there.
+    """
+
+    facts: Mapping[int, RequestFacts] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    began: float | None = None
+    numbered_from_one: bool = True
+    missing_sequences: tuple[int, ...] = ()
+
+
+def judge(
+    joined: Joined, transcript: Transcript, evidence: JudgeContext
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Findings for all calls, by sequence, and for the turns without one, by time."""
+    alone = _Alone(joined, transcript, evidence)
+    calls = [*map(_judge_pair, joined.pairs), *map(alone.call, joined.calls_alone)]
+    turns = [alone.turn(turn) for turn in joined.turns_alone]
+    return (
+        tuple(sorted(calls, key=lambda finding: finding.call.sequence if finding.call else 0)),
+        tuple(sorted(turns, key=lambda finding: finding.at or 0)),
+    )
+
+
+def _judge_pair(pair: Pair) -> Finding:
+    call, turn = pair.call, pair.turn
+    verdict, said = _compare(call, turn)
+    missing = _missing_blocks(call, turn)
+    if missing and verdict in ("match", "placeholder", "partial"):
+        verdict, said = "differs", (missing,)
+    how = f"joined by {pair.by}"
+    if pair.by == "message_id" and turn.request_id and call.request_id:
+        how += f"; the line has the request id of another try, {turn.request_id}"
+    if pair.by == "heuristic":
+        how = "heuristic: the line has no id; joined by its numbers and time"
+    return Finding(
+        verdict=verdict,
+        kind=_thread(call, turn),
+        explained=verdict != "differs",
+        evidence=(how, *said),
+        call=call,
+        turn=turn,
+    )
+
+
+def _compare(call: Exchange, turn: Turn) -> tuple[str, tuple[str, ...]]:
+    wire = call.usage or call.usage_at_start
+    found = differences(wire, turn.usage)
+    if not found:
+        cut = () if call.complete else ("the answer was cut off: both sides know its start",)
+        return "match", ("every usage field is equal", *cut)
+    start = call.usage_at_start
+    if start is not None and not differences(start, turn.usage):
+        said = f"equals the usage in message_start, output {output_of(start)}; "
+        return "placeholder", (said + f"the final output is {output_of(wire)}",)
+    if _is_partial(found, turn, start, wire):
+        said = f"output {output_of(turn.usage)} lies between {output_of(start)} and "
+        return "partial", (said + f"{output_of(wire)}, and no line has a stop reason",)
+    return "differs", tuple(str(difference) for difference in found)
+
+
+def _is_partial(found: Sequence[Difference], turn: Turn, start: object, wire: object) -> bool:
+    if turn.stop_reason is not None or not isinstance(start, dict) or not isinstance(wire, dict):
+        return False
+    least, seen, most = output_of(start), output_of(turn.usage), output_of(wire)
+    if least is None or seen is None or most is None or not least <= seen <= most:
+        return False
+    return all(d.field == "output_tokens" or d.field.startswith("output_") for d in found)
+
+
+def _missing_blocks(call: Exchange, turn: Turn) -> str | None:
+    """A line of the turn that must have been there: a sum alone would not miss it."""
+    if turn.missing_blocks:
+        named = ", ".join(map(str, turn.missing_blocks))
+        return f"content block {named} of the answer has no line in the transcript"
+    called = any(block.type == "tool_use" for block in turn.blocks)
+    if call.complete and call.stop_reason == "tool_use" and not called:
+        return "the answer called a tool, and no line in the transcript has the call"
+    return None
+
+
+def _thread(call: Exchange | None, turn: Turn | None) -> str:
+    """Whose call it is: main or subagent, unless the client says it is something else."""
+    if call is not None and call.request_class:
+        return call.request_class
+    agent = (call.agent_id if call else None) or (turn.agent_id if turn else None)
+    return "subagent" if agent or (turn is not None and turn.sidechain) else "main"
+
+
+class _Alone:
+    """Judges what has no partner, knowing the rest of the session."""
+
+    def __init__(self, joined: Joined, transcript: Transcript, evidence: JudgeContext) -> None:
+        self._transcript = transcript
+        self._evidence = evidence
+        self._alike = Alike([*(p.call for p in joined.pairs), *joined.calls_alone], evidence.facts)
+        self._errors = {e.request_id: e for e in transcript.api_errors if e.request_id}
+        self._synthetic = {turn.request_id for turn in transcript.turns if turn.synthetic}
+        refs = {turn.request_ref for turn in transcript.turns}
+        self._sources = [r for r in transcript.api_requests.values() if r.id not in refs]
+        self._turns_offer_tools = any(pair.call.tools for pair in joined.pairs)
+
+    def call(self, call: Exchange) -> Finding:
+        kind = self._kind(call)
+        return Finding(
+            verdict="wire-only",
+            kind=kind.name,
+            explained=kind.explained,
+            evidence=kind.evidence,
+            call=call,
+        )
+
+    def _kind(self, call: Exchange) -> Purpose:
+        if call.kind == "count_tokens":
+            return Purpose(
+                "count_tokens", ("a count_tokens call answers no turn and is not billed",)
+            )
+        if call.broken:
+            return self._broken_kind(call)
+        found = purpose_of(
+            call,
+            self._evidence.facts.get(call.sequence),
+            self._sources,
+            turns_offer_tools=self._turns_offer_tools,
+        )
+        if found is not None:
+            return found
+        files = self._transcript.files
+        if not files.exists:
+            return Purpose("no-transcript", ("the session has no transcript file",))
+        if call.agent_id and call.agent_id not in {agent.agent_id for agent in files.agents}:
+            said = f"there is no transcript file for agent {call.agent_id}"
+            return Purpose("no-transcript", (said,))
+        said = "a whole answer, but no transcript line has its request id or message id"
+        return Purpose("unknown", (said,))
+
+    def _broken_kind(self, call: Exchange) -> Purpose:
+        why = _what_broke(call)
+        error = self._errors.get(call.request_id) if call.request_id else None
+        if error is not None:
+            attempt = "" if error.retry_attempt is None else f", attempt {error.retry_attempt}"
+            why = (*why, f"system/api_error names its request id{attempt}")
+        if call.request_id and call.request_id in self._synthetic:
+            why = (*why, "a synthetic line names its request id")
+        for later in self._alike.to(call):
+            if reason := repeats(call, later, self._evidence.facts):
+                return Purpose("retried", (*why, f"repeated by call {later.sequence}: {reason}"))
+        name = "aborted" if call.ended_by == "client_disconnect" else "failed"
+        return Purpose(name, (*why, "no later call repeats it"))
+
+    def turn(self, turn: Turn) -> Finding:
+        verdict, said = self._turn_verdict(turn)
+        return Finding(
+            verdict=verdict,
+            kind=_thread(None, turn),
+            explained=verdict != "not-captured",
+            evidence=(*said, f"transcript {turn.places[0]}"),
+            turn=turn,
+        )
+
+    def _turn_verdict(self, turn: Turn) -> tuple[str, tuple[str, ...]]:
+        evidence = self._evidence
+        if turn.synthetic:
+            return "synthetic", (f"written by the client itself (model {turn.model})",)
+        before = evidence.began is None or (turn.ended is not None and turn.ended < evidence.began)
+        origin = evidence.origins.get(turn.message_id or "")
+        if origin is not None and (before or origin.captured):
+            return "inherited", (origin.evidence,)
+        if before and evidence.numbered_from_one:
+            return "before-capture", ("written before the session's first captured exchange",)
+        said = "no captured exchange has its request id or message id"
+        if missing := evidence.missing_sequences:
+            named = ", ".join(map(str, missing[:5])) + ("…" if len(missing) > 5 else "")
+            return "not-captured", (said, f"exchanges.jsonl lacks sequence {named}")
+        return "not-captured", (said,)
+
+
+def _what_broke(call: Exchange) -> tuple[str, ...]:
+    if call.status is None:
+        return (f"no answer ({call.ended_by})",)
+    if call.failed:
+        return (f"status {call.status}" + (f", {call.error}" if call.error else ""),)
+    return (f"the answer was cut off ({call.ended_by})",)

@@ -1,0 +1,112 @@
+"""Pairs each call on the wire with its turn in the transcript. Pure.
+
+By request id where the message ids do not contradict it, then by message id. By numbers and time
+only where a line carries neither id; such a pair is marked as a guess. What the client wrote
+itself, of an error say, is no answer to a call.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ccwire.wire.format import Exchange
+from ccwire.wire.usage import fingerprint
+from correlate.transcript.turns import Turn
+
+_SLACK = 1.0  # seconds by which two clocks' readings of one moment may differ
+_LATEST = 60.0  # seconds after an answer's end by which its line is written
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A call and its turn; `by` is request_id, message_id or heuristic."""
+
+    call: Exchange
+    turn: Turn
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    pairs: tuple[Pair, ...]
+    calls_alone: tuple[Exchange, ...]
+    turns_alone: tuple[Turn, ...]
+
+
+def join(calls: Sequence[Exchange], turns: Sequence[Turn]) -> Joined:
+    """`calls` are those to /v1/messages and its count_tokens, which never has a turn."""
+    pairing = _Pairing(calls, [turn for turn in turns if not turn.synthetic])
+    pairing.by_request_id()
+    pairing.by_message_id()
+    pairing.by_numbers()
+    taken = {id(pair.turn) for pair in pairing.pairs}
+    alone = tuple(turn for turn in turns if id(turn) not in taken)
+    return Joined(tuple(pairing.pairs), tuple(pairing.calls), alone)
+
+
+class _Pairing:
+    """Each rule takes what it can pair off what the rules before it left."""
+
+    def __init__(self, calls: Sequence[Exchange], turns: Sequence[Turn]) -> None:
+        self.calls = list(calls)
+        self.turns = {id(turn): turn for turn in turns}
+        self.pairs: list[Pair] = []
+
+    def by_request_id(self) -> None:
+        """A request id alone is not enough: a retry's answer may stand under the first try's."""
+        found: dict[str, list[Turn]] = {}
+        for turn in self.turns.values():
+            if turn.request_id:
+                found.setdefault(turn.request_id, []).append(turn)
+        self._pair("request_id", lambda call: found.get(call.request_id or "", ()))
+
+    def by_message_id(self) -> None:
+        found = {turn.message_id: turn for turn in self.turns.values() if turn.message_id}
+        self._pair(
+            "message_id",
+            lambda call: [found[call.message_id]] if call.message_id in found else (),
+        )
+
+    def by_numbers(self) -> None:
+        for turn in [turn for turn in self.turns.values() if not turn.has_ids]:
+            call = _nearest(turn, self.calls)
+            if call is not None:
+                self.calls.remove(call)
+                self._take(call, turn, "heuristic")
+
+    def _pair(self, by: str, candidates: Callable[[Exchange], Sequence[Turn]]) -> None:
+        left = []
+        for call in self.calls:
+            fitting = candidates(call) if call.kind == "messages" else ()
+            turn = next((t for t in fitting if id(t) in self.turns and _agree(call, t)), None)
+            if turn is None:
+                left.append(call)
+            else:
+                self._take(call, turn, by)
+        self.calls = left
+
+    def _take(self, call: Exchange, turn: Turn, by: str) -> None:
+        del self.turns[id(turn)]
+        self.pairs.append(Pair(call, turn, by))
+
+
+def _agree(call: Exchange, turn: Turn) -> bool:
+    return call.message_id is None or turn.message_id in (None, call.message_id)
+
+
+def _nearest(turn: Turn, calls: Iterable[Exchange]) -> Exchange | None:
+    fitting = [call for call in calls if call.kind == "messages" and _fits(call, turn)]
+    return (
+        min(fitting, key=lambda call: abs((turn.started or 0) - (call.ended or call.started)))
+        if fitting
+        else None
+    )
+
+
+def _fits(call: Exchange, turn: Turn) -> bool:
+    numbers = fingerprint(turn.usage)
+    if numbers is None or turn.started is None:
+        return False
+    if numbers not in (fingerprint(call.usage), fingerprint(call.usage_at_start)):
+        return False
+    latest = (call.ended or call.started) + _LATEST
+    return call.started - _SLACK <= turn.started <= latest

@@ -1,0 +1,196 @@
+"""What a call that the transcript does not show was for. Pure: evidence in, kind and reason out.
+
+The client's own word goes first: the request class header, then the transcript's `querySource`.
+What is read off the request itself is marked as inferred.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ccwire.wire.format import Exchange
+from correlate.transcript.records import ApiRequest
+
+_SOURCE_SLACK = 2.0  # seconds between an api-request record and its call
+_MAIN_SOURCES = ("sdk", "repl_main_thread", "agent:")
+
+# Phrases the client's own side requests are known by, in their system prompt or first message.
+_SYSTEM_PHRASES = (
+    ("title", ("title",)),
+    ("topic", ("isNewTopic", "new conversation topic")),
+    (
+        "permission check",
+        ("policy_spec", "command prefix", "command injection", "safety classifier"),
+    ),
+    ("file paths", ("Extract any file paths",)),
+    ("summary", ("summarizing conversations", "Summarize this coding conversation")),
+    ("prompt suggestion", ("SUGGESTION MODE", "predict what the user")),
+)
+_COMPACTION_PHRASES = (
+    "create a detailed summary of the conversation",
+    "Your task is to create a detailed summary",
+)
+# All that a request's words may tell of what it was for.
+PURPOSES = ("quota probe", "warm-up", "compaction", *(name for name, _ in _SYSTEM_PHRASES))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFacts:
+    """What a request file says of a call's purpose, and a digest by which a repeat is known."""
+
+    purpose: str | None
+    tools: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a call was for. `explained` is false only for `unknown`."""
+
+    name: str
+    evidence: tuple[str, ...]
+
+    @property
+    def explained(self) -> bool:
+        return self.name != "unknown"
+
+
+def facts_of(body: Mapping[str, Any], told: object = None) -> RequestFacts:
+    """`body` is the request's JSON; `told`, what a scrubbed copy says its words were for."""
+    tools = body.get("tools")
+    purpose = told if isinstance(told, str) else _purpose(body)
+    return RequestFacts(purpose, len(tools) if isinstance(tools, list) else 0, _digest(body))
+
+
+def purpose_of(
+    call: Exchange,
+    facts: RequestFacts | None,
+    sources: Iterable[ApiRequest],
+    *,
+    turns_offer_tools: bool,
+) -> Purpose | None:
+    """The kind of a finished call without a turn; None where nothing tells it."""
+    inferred = f", a {facts.purpose} (inferred from its request)" if facts and facts.purpose else ""
+    if call.request_class in ("auxiliary", "compaction"):
+        said = f"request class {call.request_class}{inferred}"
+        return Purpose(call.request_class, (said,))
+    for source in sources:
+        name = source.query_source or ""
+        if _same_moment(call, source) and name and not name.startswith(_MAIN_SOURCES):
+            kind = "compaction" if "compact" in name else "auxiliary"
+            return Purpose(kind, (f"api-request.querySource {name}{inferred}",))
+    if facts is None:
+        return None
+    if facts.purpose is not None:
+        kind = "compaction" if facts.purpose == "compaction" else "auxiliary"
+        return Purpose(kind, (f"inferred: the request is a {facts.purpose}",))
+    if not facts.tools and turns_offer_tools:
+        said = "inferred: it offers no tools, unlike every call that has a turn"
+        return Purpose("auxiliary", (said,))
+    return None
+
+
+def repeats(
+    earlier: Exchange,
+    later: Exchange,
+    facts: Mapping[int, RequestFacts],
+) -> str | None:
+    """Why `later` is a repetition of `earlier`, or None."""
+    if later.kind != earlier.kind or later.agent_id != earlier.agent_id:
+        return None
+    if later.started < earlier.started or later.sequence == earlier.sequence:
+        return None
+    if earlier.request_sha256 and earlier.request_sha256 == later.request_sha256:
+        return "same request, byte for byte"
+    ours, theirs = facts.get(earlier.sequence), facts.get(later.sequence)
+    if ours is not None and theirs is not None and ours.digest == theirs.digest:
+        return "same messages"
+    return None
+
+
+class Alike:
+    """Finds the calls whose request is the same, without a look at all the others."""
+
+    def __init__(self, calls: Iterable[Exchange], facts: Mapping[int, RequestFacts]) -> None:
+        self._facts = facts
+        self._groups: dict[object, list[Exchange]] = {}
+        for call in sorted(calls, key=lambda call: call.started):
+            for key in self._keys(call):
+                self._groups.setdefault(key, []).append(call)
+
+    def to(self, call: Exchange) -> list[Exchange]:
+        """In the order in which they began."""
+        found = {c.sequence: c for key in self._keys(call) for c in self._groups.get(key, ())}
+        return sorted(found.values(), key=lambda call: call.started)
+
+    def _keys(self, call: Exchange) -> Iterator[object]:
+        if call.request_sha256:
+            yield "sha256", call.request_sha256
+        if facts := self._facts.get(call.sequence):
+            yield "digest", facts.digest
+
+
+def may_repeat(earlier: Exchange, later: Exchange) -> bool:
+    """Cheap test whether two request files are worth comparing."""
+    return (
+        later.kind == earlier.kind
+        and later.agent_id == earlier.agent_id
+        and later.sequence != earlier.sequence
+        and later.started >= earlier.started
+        and later.messages == earlier.messages
+    )
+
+
+def _same_moment(call: Exchange, source: ApiRequest) -> bool:
+    if source.timestamp is None or (source.agent_id or None) != call.agent_id:
+        return False
+    return abs(call.started - source.timestamp) <= _SOURCE_SLACK
+
+
+def _purpose(body: Mapping[str, Any]) -> str | None:
+    messages = body.get("messages")
+    messages = messages if isinstance(messages, list) else []
+    first = _text(messages[0]) if messages else ""
+    last = _text(messages[-1]) if messages else ""
+    if body.get("max_tokens") == 1 or first.strip() == "quota":
+        return "quota probe"
+    if first.strip().endswith("Warmup"):
+        return "warm-up"
+    if any(phrase in last for phrase in _COMPACTION_PHRASES):
+        return "compaction"
+    if body.get("tools"):
+        return None
+    said = f"{_joined(body.get('system'))}\n{first}"
+    for purpose, phrases in _SYSTEM_PHRASES:
+        if any(phrase in said for phrase in phrases):
+            return purpose
+    return None
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    """Of what is asked, not how: streaming, limits and moved cache markers may change."""
+    asked = _without_markers(body.get("messages"))
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+
+
+def _without_markers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_markers(v) for k, v in value.items() if k != "cache_control"}
+    if isinstance(value, list):
+        return [_without_markers(item) for item in value]
+    return value
+
+
+def _text(message: object) -> str:
+    return _joined(message.get("content")) if isinstance(message, Mapping) else ""
+
+
+def _joined(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (block.get("text") for block in content if isinstance(block, Mapping))
+    return "\n".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,135 @@
+"""The records a reconciliation is made of: a finding a call, and one a turn without a call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ccwire.wire.format import Exchange
+from ccwire.wire.usage import RawUsage, Tokens
+from correlate.transcript.agents import Agent
+from correlate.transcript.turns import Turn
+
+UNEXPLAINED_VERDICTS = ("differs", "not-captured")
+NOT_BILLED = ("count_tokens",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is known of one call, one turn, or both, and what proves it.
+
+    `verdict` is that of DESIGN's table; a wire-only call's `kind` says which, a turn without a call
+    has its kind as verdict.
+    """
+
+    verdict: str
+    kind: str
+    explained: bool
+    evidence: tuple[str, ...]
+    call: Exchange | None = None
+    turn: Turn | None = None
+
+    @property
+    def agent_id(self) -> str | None:
+        named = self.call.agent_id if self.call else None
+        return named or (self.turn.agent_id if self.turn else None)
+
+    @property
+    def model(self) -> str | None:
+        named = self.call.model if self.call else None
+        return named or (self.turn.model if self.turn else None)
+
+    @property
+    def at(self) -> float | None:
+        if self.call is not None:
+            return self.call.started
+        return self.turn.started if self.turn is not None else None
+
+    @property
+    def wire_usage(self) -> RawUsage:
+        """What the API billed as far as the wire told it: a cut answer told only its start."""
+        if self.call is None or self.kind in NOT_BILLED:
+            return {}
+        return self.call.usage or self.call.usage_at_start or {}
+
+    @property
+    def transcript_usage(self) -> RawUsage | None:
+        return self.turn.usage if self.turn is not None else None
+
+    @property
+    def wire_tokens(self) -> Tokens:
+        return Tokens.of(self.wire_usage)
+
+    @property
+    def transcript_tokens(self) -> Tokens:
+        """What the session's own transcript counts: an inherited turn is another session's."""
+        return Tokens() if self.verdict == "inherited" else Tokens.of(self.transcript_usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a turn without a call comes from, if its ids are another session's."""
+
+    session_id: str
+    evidence: str
+    captured: bool = False  # its call is in another session's capture: no date is needed
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The client's own sum, held against the wire: cost-state, or the result that `-p` prints."""
+
+    name: str
+    tokens: Mapping[str, Tokens]
+    usd: float | None
+    residual: Tokens
+    agrees: bool
+    explained: bool
+    evidence: tuple[str, ...]
+
+    @property
+    def total(self) -> Tokens:
+        return sum(self.tokens.values(), Tokens())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciliation:
+    """A session accounted for, call by call."""
+
+    session_id: str
+    claude_versions: tuple[str, ...]
+    calls: tuple[Finding, ...]
+    turns_without_call: tuple[Finding, ...]
+    witnesses: tuple[Witness, ...] = ()
+    agents: Mapping[str, str | None] = field(default_factory=dict)  # id -> type
+    agent_details: tuple[Agent, ...] = ()
+    records: Mapping[str, int] = field(default_factory=dict)  # transcript lines by type
+    notes: tuple[str, ...] = ()
+    bad_lines: tuple[str, ...] = ()
+    compacted_at: tuple[float, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (*self.calls, *self.turns_without_call)
+
+    @property
+    def unexplained(self) -> int:
+        findings = sum(not finding.explained for finding in self.findings)
+        return findings + sum(not witness.explained for witness in self.witnesses)
+
+    def witness(self, name: str) -> Witness | None:
+        return next((witness for witness in self.witnesses if witness.name == name), None)
+
+
+def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
+    """How often each verdict was given; a wire-only call's kind with it."""
+    counts: dict[str, Any] = {}
+    for finding in findings:
+        name = label(finding)
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def label(finding: Finding) -> str:
+    if finding.verdict == "wire-only":
+        return f"wire-only: {finding.kind}"
+    return finding.verdict

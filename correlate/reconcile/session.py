@@ -1,0 +1,251 @@
+"""Accounts for a captured session: reads its captures and transcripts, looks up what is in doubt.
+
+The edge around `match`, `judge` and `witnesses`, which are pure.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ccwire.wire.endpoints import CALL_KINDS
+from ccwire.wire.format import UNKNOWN, Exchange, Manifest
+from ccwire.wire.pack import PackDamaged
+from correlate.captures.content import CaptureFiles, body_of
+from correlate.captures.folder import (
+    read_exchange_lines,
+    read_manifest,
+    request_file,
+    response_file,
+)
+from correlate.reconcile.forks import ForkOrigins
+from correlate.reconcile.judge import JudgeContext, judge
+from correlate.reconcile.match import Joined, join
+from correlate.reconcile.purpose import RequestFacts, facts_of, may_repeat
+from correlate.reconcile.result import Finding, Reconciliation, Witness
+from correlate.reconcile.unassigned import unassigned_calls
+from correlate.reconcile.witnesses import ClientTotals, cost_state_totals, hold_against
+from correlate.transcript.locate import ClaudeDir, SessionFiles
+from correlate.transcript.reader import Progress, Transcript, read_transcript
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptWait:
+    """How long to wait for a transcript that is not written out yet."""
+
+    tries: int = 40
+    pause: float = 0.05
+    recent: float = 5.0  # an answer that ended longer ago is not waited for
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.time
+
+
+class SessionReconciler:
+    """Accounts for the sessions of one capture folder, one at a time."""
+
+    def __init__(
+        self, captures: Path, claude: ClaudeDir, patience: TranscriptWait | None = None
+    ) -> None:
+        self._claude = claude
+        self._origins = ForkOrigins(captures, claude)
+        self._patience = patience or TranscriptWait()
+
+    def account(
+        self,
+        folder: Path,
+        session_id: str | None = None,
+        *,
+        result: ClientTotals | None = None,
+        progress: Progress | None = None,
+    ) -> Reconciliation:
+        """`folder` is the session's own capture, or `unknown/`, where `session_id` picks."""
+        own = folder.name != UNKNOWN
+        manifest = read_manifest(folder) if own else Manifest(session_id=session_id or UNKNOWN)
+        found, torn = read_exchange_lines(folder)
+        transcript, exchanges, joined = self._joined(manifest, found, own, progress)
+        calls = [pair.call for pair in joined.pairs] + list(joined.calls_alone)
+        origins = self._origins.of(joined.turns_alone, transcript.files)
+        facts, damaged = _facts(folder, calls, joined)
+        evidence = JudgeContext(
+            facts=facts,
+            origins=origins,
+            began=_began(manifest, exchanges),
+            missing_sequences=(missing := _missing(folder, exchanges) if own else ()),
+            numbered_from_one=1 not in missing,
+        )
+        call_findings, turn_findings = judge(joined, transcript, evidence)
+        notes = [f"exchanges.jsonl:{number} is not whole" for number in torn]
+        notes += [f"the request file of call {number} is not whole" for number in damaged]
+        return Reconciliation(
+            session_id=manifest.session_id,
+            claude_versions=tuple(dict.fromkeys([*manifest.claude_versions, *transcript.versions])),
+            calls=call_findings,
+            turns_without_call=turn_findings,
+            witnesses=self._witnesses(transcript, call_findings, turn_findings, result),
+            agents=_agent_types(manifest, transcript),
+            agent_details=tuple(transcript.agents.values()),
+            records=transcript.records,
+            notes=tuple(notes),
+            bad_lines=tuple(
+                f"{bad.path.name}:{bad.line} {bad.reason}" for bad in transcript.bad_lines
+            ),
+            compacted_at=tuple(
+                c.timestamp for c in transcript.compactions if c.timestamp is not None
+            ),
+        )
+
+    def _joined(
+        self,
+        manifest: Manifest,
+        exchanges: Sequence[Exchange],
+        own: bool,
+        progress: Progress | None,
+    ) -> tuple[Transcript, Sequence[Exchange], Joined]:
+        """Reads again while the newest answers may still be on their way into the file."""
+
+        def read(files: SessionFiles) -> tuple[Transcript, Sequence[Exchange], Joined]:
+            transcript = read_transcript(files, progress)
+            mine = exchanges if own else unassigned_calls(exchanges, transcript.turns)
+            return transcript, mine, join(_calls(mine), transcript.turns)
+
+        patience = self._patience
+        files = self._claude.session(manifest.session_id, manifest.transcript_paths)
+        size = files.size
+        found = read(files)
+        progress = None
+        for _ in range(patience.tries):
+            since = patience.now() - patience.recent
+            if not any(_is_awaited(call, since) for call in found[2].calls_alone):
+                break
+            patience.sleep(patience.pause)
+            files = self._claude.session(manifest.session_id, manifest.transcript_paths)
+            if files.size != size:
+                size = files.size
+                found = read(files)
+        return found
+
+    def _witnesses(
+        self,
+        transcript: Transcript,
+        calls: Sequence[Finding],
+        turns: Sequence[Finding],
+        result: ClientTotals | None,
+    ) -> tuple[Witness, ...]:
+        state = transcript.cost_state
+        accounts = [cost_state_totals(state)] if state is not None else []
+        if result is not None:
+            accounts.append(result)
+        if not accounts:
+            return ()
+        inherited = [f.turn.message_id for f in turns if f.verdict == "inherited" and f.turn]
+        sessions = self._origins.sharing(filter(None, inherited), transcript.files)
+        bases = [
+            cost_state_totals(base).total
+            for session_id in sessions
+            for base in read_transcript(self._claude.session(session_id)).cost_states
+        ]
+        unseen = any(finding.verdict == "before-capture" for finding in turns)
+        return tuple(
+            hold_against(account, calls, turns, bases, earlier_unseen=unseen)
+            for account in accounts
+        )
+
+
+def narrowed(
+    session: Reconciliation, *, since_compact: bool = False, agent: str | None = None
+) -> Reconciliation:
+    """Only what came after the last compaction, or only one agent's share; `main` is no agent.
+
+    The client's own sums are of the whole session, so they are left out.
+    """
+    since = max(session.compacted_at, default=None) if since_compact else None
+    if since_compact and since is None:
+        note = "there was no compaction: this is the whole session"
+        session = replace(session, notes=(*session.notes, note))
+    if since is None and agent is None:
+        return session
+
+    def wanted(finding: Finding) -> bool:
+        if since is not None and (finding.at is None or finding.at <= since):
+            return False
+        if agent == "main":
+            return finding.agent_id is None
+        return agent is None or (finding.agent_id or "").startswith(agent)
+
+    return replace(
+        session,
+        calls=tuple(filter(wanted, session.calls)),
+        turns_without_call=tuple(filter(wanted, session.turns_without_call)),
+        witnesses=(),
+    )
+
+
+def _calls(exchanges: Sequence[Exchange]) -> list[Exchange]:
+    calls = (exchange for exchange in exchanges if exchange.kind in CALL_KINDS)
+    return sorted(calls, key=lambda call: (call.started, call.sequence))
+
+
+def _is_awaited(call: Exchange, since: float) -> bool:
+    whole = call.kind == "messages" and not call.broken
+    of_a_thread = call.request_class in (None, "main", "subagent")
+    return whole and of_a_thread and bool(call.tools) and (call.ended or 0) > since
+
+
+def _began(manifest: Manifest, exchanges: Sequence[Exchange]) -> float | None:
+    times = [exchange.started for exchange in exchanges]
+    if manifest.first_seen is not None:
+        times.append(manifest.first_seen)
+    return min(times, default=None)
+
+
+def _missing(folder: Path, exchanges: Sequence[Exchange]) -> tuple[int, ...]:
+    """Numbers that were given and have no line, those still under way aside."""
+    there = {exchange.sequence for exchange in exchanges}
+    gone = [n for n in range(1, max(there, default=0) + 1) if n not in there]
+    return tuple(n for n in gone if not _under_way(folder, n))
+
+
+def _under_way(folder: Path, sequence: int) -> bool:
+    return request_file(folder, sequence) is not None and response_file(folder, sequence) is None
+
+
+def _facts(
+    folder: Path, calls: Sequence[Exchange], joined: Joined
+) -> tuple[Mapping[int, RequestFacts], list[int]]:
+    """Opens request files only for calls without a turn, and for what may repeat a failed one.
+
+    Gives what they say, and which of them are not whole. A capture without them has its numbers.
+    """
+    wanted = {call.sequence for call in joined.calls_alone if call.kind == "messages"}
+    as_long: dict[int | None, list[Exchange]] = {}
+    for call in calls:
+        as_long.setdefault(call.messages, []).append(call)
+    for broken in joined.calls_alone:
+        if broken.kind == "messages" and broken.broken:
+            candidates = [
+                call for call in as_long.get(broken.messages, ()) if may_repeat(broken, call)
+            ]
+            if not any(c.request_sha256 == broken.request_sha256 for c in candidates):
+                wanted.update(call.sequence for call in candidates)
+    files = CaptureFiles(folder)
+    facts: dict[int, RequestFacts] = {}
+    damaged: list[int] = []
+    for sequence in sorted(wanted):
+        try:
+            request = files.request(sequence)
+        except FileNotFoundError:
+            continue
+        except (ValueError, PackDamaged):
+            damaged.append(sequence)
+            continue
+        if isinstance(body := body_of(request), dict):
+            facts[sequence] = facts_of(body, request.get("purpose"))
+    return facts, damaged
+
+
+def _agent_types(manifest: Manifest, transcript: Transcript) -> dict[str, str | None]:
+    """The transcript's word first; what the wire or a hook said where that is silent."""
+    types = dict(manifest.agents)
+    for agent in transcript.agents.values():
+        types[agent.agent_id] = agent.type or types.get(agent.agent_id)
+    return types

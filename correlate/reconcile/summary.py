@@ -1,0 +1,65 @@
+"""A session in a few figures: turns, tools, files, context, cache. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ccwire.wire.usage import Tokens
+from correlate.reconcile.result import Finding, Reconciliation
+
+_WRITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """`context_last` and `context_peak` are the main thread's prompts, cached or not.
+
+    A cache that is read less is no compaction: those are counted by their own records.
+    """
+
+    turns: int
+    seconds: float
+    tool_calls: Mapping[str, int]
+    files_written: tuple[str, ...]
+    agents: int
+    compactions: int
+    context_last: int
+    context_peak: int
+    cache_share: float | None  # of all prompt tokens, how many were read from the cache
+
+
+def summarize(session: Reconciliation) -> Summary:
+    own = [finding for finding in session.findings if finding.verdict != "inherited"]
+    turns = [finding.turn for finding in own if finding.turn and not finding.turn.synthetic]
+    blocks = [block for turn in turns for block in turn.blocks if block.tool]
+    written = (b.file_path for b in blocks if b.tool in _WRITING and b.file_path)
+    times = [moment for finding in own for moment in _moments(finding)]
+    contexts = [_tokens(finding).context for finding in _main_thread(own)]
+    prompts = sum((_tokens(finding) for finding in own), Tokens())
+    return Summary(
+        turns=len(turns),
+        seconds=max(times) - min(times) if times else 0.0,
+        tool_calls=dict(Counter(block.tool or "" for block in blocks).most_common()),
+        files_written=tuple(dict.fromkeys(written)),
+        agents=len({finding.agent_id for finding in own if finding.agent_id}),
+        compactions=len(session.compacted_at),
+        context_last=contexts[-1] if contexts else 0,
+        context_peak=max(contexts, default=0),
+        cache_share=prompts.cache_read / prompts.context if prompts.context else None,
+    )
+
+
+def _main_thread(findings: list[Finding]) -> list[Finding]:
+    answered = [f for f in findings if f.turn and not f.agent_id and _tokens(f)]
+    return sorted(answered, key=lambda finding: finding.at or 0.0)
+
+
+def _tokens(finding: Finding) -> Tokens:
+    return finding.wire_tokens or finding.transcript_tokens
+
+
+def _moments(finding: Finding) -> list[float]:
+    call, turn = finding.call, finding.turn
+    told = [call.started, call.ended] if call else []
+    told += [turn.started, turn.ended] if turn else []
+    return [moment for moment in told if moment is not None]

@@ -1,0 +1,169 @@
+"""Adds up a reconciliation: tokens and dollars, by model and side, and what sets them apart."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from ccwire.wire.models import base_model
+from ccwire.wire.usage import RawUsage, Tokens
+from correlate.reconcile.prices import Cost, Price, price
+from correlate.reconcile.result import Finding, Reconciliation, label
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side's sum: the wire's, the transcript's, or the client's own.
+
+    `usd` is added up in doubles, as the client does; `costs` is exact. A model without a known
+    price is named in `unpriced`, and its tokens are in no dollar figure.
+    """
+
+    tokens: Mapping[str, Tokens] = field(default_factory=dict)
+    costs: Mapping[str, Cost] = field(default_factory=dict)
+    unpriced: tuple[str, ...] = ()
+    usd: float | None = None
+
+    @property
+    def total(self) -> Tokens:
+        return sum(self.tokens.values(), Tokens())
+
+    @property
+    def cost(self) -> Cost:
+        return sum(self.costs.values(), Cost())
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What one verdict takes the transcript away from the wire."""
+
+    label: str
+    findings: int
+    missing: Tokens  # wire less transcript
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    wire: Side
+    transcript: Side
+    cost_state: Side | None
+    gaps: tuple[Cause, ...]
+
+    @property
+    def off(self) -> Tokens:
+        """By how much the transcript alone falls short of the wire."""
+        return self.wire.total - self.transcript.total
+
+
+@dataclass(frozen=True, slots=True)
+class GrandTotal:
+    """What several sessions add up to."""
+
+    sessions: int = 0
+    calls: int = 0
+    unexplained: int = 0
+    wire: Side = Side()
+    transcript: Side = Side()
+    cost_state: Side | None = None
+
+    def with_session(self, session: Reconciliation, totals: Totals) -> "GrandTotal":
+        return GrandTotal(
+            self.sessions + 1,
+            self.calls + len(session.calls),
+            self.unexplained + session.unexplained,
+            _together(self.wire, totals.wire),
+            _together(self.transcript, totals.transcript),
+            _together(self.cost_state or Side(), totals.cost_state)
+            if totals.cost_state
+            else self.cost_state,
+        )
+
+
+def totals_of(session: Reconciliation) -> Totals:
+    bills = [
+        _Bills(
+            finding, _bill(finding, finding.wire_usage), _bill(finding, finding.transcript_usage)
+        )
+        for finding in session.findings
+        if finding.verdict != "inherited"
+    ]
+    witness = session.witness("cost-state")
+    return Totals(
+        wire=_side(bills.wire for bills in _as_they_ended(bills)),
+        transcript=_side(bills.transcript for bills in bills),
+        cost_state=Side(tokens=witness.tokens, usd=witness.usd) if witness else None,
+        gaps=_gaps(bills),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    model: str
+    tokens: Tokens
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bills:
+    finding: Finding
+    wire: _Bill
+    transcript: _Bill
+
+
+def _bill(finding: Finding, usage: RawUsage | None) -> _Bill:
+    tokens = Tokens.of(usage)
+    model = finding.model
+    paid = price(model, usage, tokens, finding.at) if tokens else _NOTHING
+    return _Bill(base_model(model or "unknown"), tokens, paid)
+
+
+_NOTHING = Price(Cost(), 0.0)
+
+
+def _as_they_ended(bills: list[_Bills]) -> list[_Bills]:
+    """The order in which the client adds them."""
+    called = [(b.finding.call.ended or b.finding.call.started, b) for b in bills if b.finding.call]
+    return [bill for _, bill in sorted(called, key=lambda timed: timed[0])]
+
+
+def _side(bills: Iterable[_Bill]) -> Side:
+    tokens: dict[str, Tokens] = {}
+    costs: dict[str, Cost] = {}
+    unpriced: dict[str, None] = {}
+    usd = 0.0
+    for bill in bills:
+        if not bill.tokens:
+            continue
+        tokens[bill.model] = tokens.get(bill.model, Tokens()) + bill.tokens
+        if bill.price is None:
+            unpriced[bill.model] = None
+        else:
+            costs[bill.model] = costs.get(bill.model, Cost()) + bill.price.cost
+            usd += bill.price.client_usd
+    return Side(tokens, costs, tuple(unpriced), usd if costs or not unpriced else None)
+
+
+def _gaps(bills: Iterable[_Bills]) -> tuple[Cause, ...]:
+    gaps: dict[str, Cause] = {}
+    for both in bills:
+        name = label(both.finding)
+        before = gaps.get(name, Cause(name, 0, Tokens(), Decimal(0)))
+        wire, transcript = both.wire.price, both.transcript.price
+        usd = None
+        if before.usd is not None and wire is not None and transcript is not None:
+            usd = before.usd + wire.cost.total - transcript.cost.total
+        missing = both.wire.tokens - both.transcript.tokens
+        gaps[name] = Cause(name, before.findings + 1, before.missing + missing, usd)
+    return tuple(gaps.values())
+
+
+def _together(one: Side, other: Side) -> Side:
+    models = dict.fromkeys([*one.tokens, *other.tokens])
+    paid = dict.fromkeys([*one.costs, *other.costs])
+    usd = [side.usd for side in (one, other) if side.usd is not None]
+    return Side(
+        {m: one.tokens.get(m, Tokens()) + other.tokens.get(m, Tokens()) for m in models},
+        {m: one.costs.get(m, Cost()) + other.costs.get(m, Cost()) for m in paid},
+        tuple(dict.fromkeys([*one.unpriced, *other.unpriced])),
+        sum(usd) if usd else None,
+    )

@@ -1,0 +1,176 @@
+"""The client's own sums, held against the wire: cost-state, and the result that `-p` prints. Pure.
+
+Both count every call of a session, side calls included, so they see what a transcript cannot.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from ccwire.wire.json_text import number
+from ccwire.wire.models import base_model
+from ccwire.wire.usage import Tokens
+from correlate.reconcile.result import Finding, Witness
+from correlate.transcript.records import CostState
+
+_MOST_TRIES = 10  # their subsets are tried one by one
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTotals:
+    """A client's sum as it stands: tokens by model, and dollars."""
+
+    name: str
+    tokens: Mapping[str, Tokens]
+    usd: float | None
+    tells_ages: bool = True  # whether 5 m and 1 h cache writes are told apart
+
+    @property
+    def total(self) -> Tokens:
+        return sum(self.tokens.values(), Tokens())
+
+
+def cost_state_totals(state: CostState) -> ClientTotals:
+    usage = state.model_usage
+    return ClientTotals("cost-state", _by_model(usage), state.total_usd, _tells_ages(usage))
+
+
+def result_totals(result: Mapping[str, Any]) -> ClientTotals | None:
+    """Of the object that `claude -p --output-format json` prints; older ones lack `modelUsage`."""
+    usage = result.get("modelUsage")
+    usd = number(result.get("total_cost_usd"))
+    if usd is None:
+        usd = number(result.get("cost_usd"))
+    if not isinstance(usage, dict):
+        return None
+    told = {model: used for model, used in usage.items() if isinstance(used, dict)}
+    return ClientTotals("result", _by_model(told), usd, _tells_ages(told))
+
+
+def result_in(printed: Any) -> Mapping[str, Any] | None:
+    """The last result in what `-p` printed: an object, an array, or stream-json's lines."""
+    if isinstance(printed, Mapping):
+        return printed if printed.get("type") == "result" else None
+    found = [result_in(item) for item in printed] if isinstance(printed, list) else []
+    return next((result for result in reversed(found) if result is not None), None)
+
+
+def hold_against(
+    account: ClientTotals,
+    calls: Sequence[Finding],
+    turns: Sequence[Finding],
+    bases: Iterable[Tokens],
+    *,
+    earlier_unseen: bool,
+) -> Witness:
+    """`bases`: sums the session may have begun with, those of the session it was forked from.
+
+    `earlier_unseen`: the capture began in the middle, so that side calls may be missing from it.
+    """
+    ages = (lambda tokens: tokens) if account.tells_ages else _of_one_age
+    wire = sum((finding.wire_tokens for finding in calls), Tokens())
+    uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
+    off_wire = sum((finding.transcript_tokens for finding in uncaptured), Tokens())
+    residual = account.total - ages(wire + off_wire)
+    disputed = [f for f in calls if f.verdict == "differs"]
+    claims = (f.transcript_tokens - f.wire_tokens for f in disputed)
+    if disputed and residual and residual == ages(sum(claims, Tokens())):
+        named = ", ".join(str(f.call.sequence) for f in disputed if f.call)
+        said = f"equals the wire if call {named} is as the transcript has it"
+        return Witness(account.name, account.tokens, account.usd, residual, True, True, (said,))
+    tries = [(f.call.sequence, ages(f.wire_tokens)) for f in _tries(calls) if f.call]
+    agrees, explained, evidence = _explain(residual, tries, bases, earlier_unseen)
+    if off_wire:
+        evidence = (*evidence, f"{len(uncaptured)} turns that were not captured are added")
+    return Witness(account.name, account.tokens, account.usd, residual, agrees, explained, evidence)
+
+
+def _tries(calls: Sequence[Finding]) -> list[Finding]:
+    """Calls whose answer was cut off, and those made over again without streaming.
+
+    Which of them the client counts differs from release to release.
+    """
+    found = []
+    for finding in calls:
+        call = finding.call
+        if call is None or call.kind != "messages" or not finding.wire_tokens:
+            continue
+        again = call.stream is False or any(
+            other.call
+            and other.call.stream is False
+            and other.call.started > call.started
+            and other.call.messages == call.messages
+            and other.agent_id == finding.agent_id
+            for other in calls
+        )
+        if again or not call.complete:
+            found.append(finding)
+    return found[-_MOST_TRIES:]
+
+
+def _explain(
+    residual: Tokens,
+    tries: Sequence[tuple[int, Tokens]],
+    bases: Iterable[Tokens],
+    earlier_unseen: bool,
+) -> tuple[bool, bool, tuple[str, ...]]:
+    """Only an equality to the token explains a difference."""
+    if not residual:
+        return True, True, ("equals the wire, token for token",)
+    for base in (Tokens(), *bases):
+        forked = " and what the session was forked with" if base else ""
+        if (left_out := _left_out(base - residual, tries)) is None:
+            continue
+        if not left_out:
+            return True, True, (f"equals the wire{forked}",)
+        named = ", ".join(map(str, left_out))
+        said = f"equals the wire{forked} less call {named}: cut off, or made over again"
+        return True, True, (said,)
+    if earlier_unseen and _none_negative(residual):
+        return False, True, ("more than the wire: it counts calls from before the capture",)
+    return False, False, (f"differs from the wire by {_told(residual)}, and nothing tells why",)
+
+
+def _left_out(missing: Tokens, tries: Sequence[tuple[int, Tokens]]) -> tuple[int, ...] | None:
+    """The tries that add up to what is missing; None if none do."""
+    for size in range(len(tries) + 1):
+        for chosen in combinations(tries, size):
+            if sum((tokens for _, tokens in chosen), Tokens()) == missing:
+                return tuple(sequence for sequence, _ in chosen)
+    return None
+
+
+def _none_negative(tokens: Tokens) -> bool:
+    return (
+        min(
+            tokens.input,
+            tokens.output,
+            tokens.cache_read,
+            tokens.cache_write_5m + tokens.cache_write_1h,
+            tokens.web_searches,
+        )
+        >= 0
+    )
+
+
+def _told(tokens: Tokens) -> str:
+    counts = {name: getattr(tokens, name) for name in tokens.__slots__}
+    return ", ".join(f"{count:+} {name}" for name, count in counts.items() if count)
+
+
+def _of_one_age(tokens: Tokens) -> Tokens:
+    written = tokens.cache_write_5m + tokens.cache_write_1h
+    return replace(tokens, cache_write_5m=written, cache_write_1h=0)
+
+
+def _tells_ages(models: Mapping[str, Mapping[str, Any]]) -> bool:
+    return any("cacheCreationEphemeral1hInputTokens" in used for used in models.values())
+
+
+def _by_model(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Tokens]:
+    found: dict[str, Tokens] = {}
+    for model, used in models.items():
+        name = base_model(model)
+        found[name] = found.get(name, Tokens()) + Tokens.of_client(used)
+    return found

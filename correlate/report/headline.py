@@ -1,0 +1,69 @@
+"""The verdict on a session in one sentence, told from what `ccwire reconcile --json` says. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_PROMPT_FIELDS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """`tone`: good, nothing to see; warn, the transcript is off and it is known why; bad."""
+
+    sentence: str
+    tone: str
+
+
+def headline_of(session: Mapping[str, Any]) -> Headline:
+    calls = len(session["calls"])
+    if not calls:
+        return Headline("No call of this session was captured.", "bad")
+    explained = sum(call["explained"] for call in session["calls"])
+    left = session["unexplained"]
+    against, agrees = _transcript(session)
+    sentence = f"{explained:,} of {calls:,} {_plural('call', calls)} reconciled"
+    if left:
+        sentence += f", {left:,} {_plural('thing', left)} unexplained"
+    tone = "bad" if left else "good" if agrees else "warn"
+    return Headline(f"{sentence}; {against}.", tone)
+
+
+def _transcript(session: Mapping[str, Any]) -> tuple[str, bool]:
+    """What there is to say of the transcript, and whether it agrees with the wire."""
+    findings = [*session["calls"], *session["turns_without_call"]]
+    if all(finding["transcript"] is None for finding in findings):
+        return "there is no transcript to hold them against", False
+    wire, told = session["totals"]["wire"], session["totals"]["transcript"]
+    off = _off("output", wire["output_tokens"], told["output_tokens"])
+    off = off or _off("prompt tokens", _prompt_tokens(wire), _prompt_tokens(told))
+    if off:
+        return f"the transcript {off}", False
+    return "the transcript agrees with the wire to the token", True
+
+
+def _off(what: str, wire: int, told: int) -> str | None:
+    if told == wire:
+        return None
+    if told > wire:
+        return f"reports {told - wire:,} more {what} than the wire"
+    return f"under-reports {what} by {_percent(wire - told, wire)}"
+
+
+def _prompt_tokens(usage: Mapping[str, Any]) -> int:
+    """The context as the model saw it: fresh, read from the cache, written to it."""
+    return sum(usage[name] for name in _PROMPT_FIELDS)
+
+
+def _percent(part: int, whole: int) -> str:
+    """Rounded, but never to nothing or to all of it where it is neither."""
+    rounded = round(100 * part / whole)
+    if rounded == 0:
+        return "less than 1 %"
+    if rounded == 100 and part != whole:
+        return "more than 99 %"
+    return f"{rounded} %"
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

@@ -1,0 +1,78 @@
+"""One difference between two snapshots, and how sure it is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ccwire.wire.versions import version_range
+from correlate.schema.snapshot.snapshot import ExamplePlace
+
+BREAKING = "breaking"
+ADDITIVE = "additive"
+INFORMATIONAL = "informational"
+SEVERITIES = (BREAKING, ADDITIVE, INFORMATIONAL)
+
+# From here on a difference is taken for a fact rather than for a gap in what was seen.
+SURE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaChange:
+    """What a reader of the format has to know.
+
+    kind      bucket-added, bucket-removed, added, removed, renamed, type-changed,
+              became-optional, became-required, value-added, value-removed
+    severity  breaking: a reader of the old may fail on the new; additive: it may miss something;
+              informational: nothing to do
+    sure      how unlikely it is that the difference is a gap in what was seen, 0 to 1
+    count     how often it was seen (where something is gone: how often it had been)
+    always    what is gone had been in every object
+    """
+
+    kind: str
+    bucket: str
+    path: str
+    before: str = ""
+    after: str = ""
+    severity: str
+    sure: float
+    count: int
+    always: bool = False
+    at: ExamplePlace | None = None
+    versions_before: frozenset[str] = frozenset()
+    versions_after: frozenset[str] = frozenset()
+
+    @property
+    def where(self) -> str:
+        return f"{self.bucket} {self.path}".rstrip()
+
+    @property
+    def from_to(self) -> str:
+        return f"{version_range(self.versions_before)} → {version_range(self.versions_after)}"
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        return SEVERITIES.index(self.severity), self.bucket, self.path, self.kind, self.after
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "bucket": self.bucket,
+            "path": self.path,
+            "before": self.before,
+            "after": self.after,
+            "severity": self.severity,
+            "sure": round(self.sure, 4),
+            "count": self.count,
+            "file": self.at.source if self.at else None,
+            "line": self.at.line or None if self.at else None,
+            "versions_before": sorted(self.versions_before),
+            "versions_after": sorted(self.versions_after),
+        }
+
+
+def sureness(count: int, of: int, trials: int) -> float:
+    """How unlikely it is not to meet in `trials` tries what came `count` times in `of`.
+
+    The rate is reckoned low (rule of succession): once of once is taken for a half.
+    """
+    return 1 - (1 - min(count / (of + 1), 1)) ** trials

@@ -1,0 +1,106 @@
+"""Takes one exchange, record or payload apart and shows each part to the bucket it belongs to."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ccwire.wire.endpoints import kind_of
+from ccwire.wire.versions import is_version
+from correlate.schema.observe.buckets import hook_target, record_target, sse_target
+from correlate.schema.observe.shapes import Shapes
+from correlate.schema.observe.vocabulary import is_beta, is_field_name
+
+_OUR_HOSTS = ("anthropic.com", "claude.ai", "claude.com")
+_CLIENTS = ("claude-cli/", "claude-code/", "claude-vscode/")
+_BETA = "anthropic-beta"
+_ERROR = 400
+
+
+def see_request(shapes: Shapes, request: Mapping[str, Any]) -> None:
+    """A request file of a capture."""
+    kind = _kind(request)
+    headers = _headers(request)
+    shapes.see("wire/endpoint", endpoint(request))
+    shapes.see(f"wire/header/request/{kind}", headers)
+    if betas := headers.get(_BETA):
+        for name in str(betas).split(","):
+            shapes.see("wire/beta", name.strip() if is_beta(name.strip()) else "other")
+    body = _body(request)
+    if body.get("type") in ("json", "form"):
+        shapes.see(f"wire/request/{kind}", body.get("data"))
+
+
+def see_response(shapes: Shapes, response: Mapping[str, Any]) -> None:
+    """A response file; what it holds besides (the assembled message) is ours, not the wire's."""
+    kind = _kind(response)
+    of = kind if kind == "messages" else "other"
+    shapes.see(f"wire/header/response/{of}", _headers(response))
+    body = _body(response)
+    if isinstance(events := body.get("events"), list):
+        see_events(shapes, [event.get("data") for event in events if type(event) is dict])
+    elif body.get("type") == "json":
+        status = response.get("status_code")
+        failed = isinstance(status, int) and status >= _ERROR
+        shapes.see("wire/answer/error" if failed else f"wire/answer/{kind}", body.get("data"))
+
+
+def see_events(shapes: Shapes, events: Iterable[Any]) -> None:
+    """The data of SSE events."""
+    roots = shapes.by_event
+    for data in events:
+        try:
+            root = roots[data["type"]]
+        except (KeyError, TypeError):
+            if type(data) is not dict:
+                shapes.see("wire/sse/?", data)
+                continue
+            found = sse_target(data)
+            root = shapes.root(found)
+            if found.tags:
+                roots[data["type"]] = root
+        root.see_object(data)
+
+
+def see_record(shapes: Shapes, record: dict[str, Any]) -> None:
+    """A line of a transcript, or a hook's payload."""
+    found = hook_target(record) if is_hook(record) else record_target(record)
+    shapes.root(found).see_object(record)
+
+
+def is_hook(record: Mapping[str, Any]) -> bool:
+    return "hook_event_name" in record and "type" not in record
+
+
+def endpoint(exchange: Mapping[str, Any]) -> str:
+    """`POST /v1/messages`; ids in the path become `:id`, hosts that are not the API's go."""
+    method, host = str(exchange.get("method")), str(exchange.get("host"))
+    if not host.endswith(_OUR_HOSTS):
+        return f"{method} elsewhere"
+    steps = str(exchange.get("path")).partition("?")[0].strip("/").split("/")
+    path = "/".join(step if is_field_name(step) else ":id" for step in steps)
+    name = host.partition(".")[0]
+    return f"{method} /{path}" if name == "api" else f"{method} {name} /{path}"
+
+
+def client_version(request: Mapping[str, Any]) -> str | None:
+    """The client's version as a request tells it."""
+    for word in str(_headers(request).get("user-agent", "")).split():
+        if word.startswith(_CLIENTS):
+            version = word.partition("/")[2].rstrip(",;)")
+            return version if is_version(version) else None
+    return None
+
+
+def _kind(exchange: Mapping[str, Any]) -> str:
+    return kind_of(str(exchange.get("host")), str(exchange.get("path")))
+
+
+def _headers(exchange: Mapping[str, Any]) -> dict[str, Any]:
+    headers = exchange.get("headers")
+    if not isinstance(headers, Mapping):
+        return {}
+    return {str(name).lower(): value for name, value in headers.items()}
+
+
+def _body(exchange: Mapping[str, Any]) -> Mapping[str, Any]:
+    body = exchange.get("body")
+    return body if isinstance(body, Mapping) else {}

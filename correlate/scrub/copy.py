@@ -1,0 +1,259 @@
+"""Makes a copy of a session that can be shown to anyone: captures and transcripts, no words.
+
+Walks the files and writes the copy; what becomes of a text is decided in `correlate.scrub.rules`.
+Sessions that the session's turns were copied from go with it, else its account would differ.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ccwire.wire.endpoints import kind_of
+from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN, file_name, parse_file_name
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.pack import exchange_files, members, packs
+from ccwire.wire.vocabulary import Direction
+from correlate.captures.content import body_of
+from correlate.captures.folder import read_exchanges, read_manifest
+from correlate.reconcile.forks import ForkOrigins
+from correlate.reconcile.purpose import facts_of
+from correlate.reconcile.session import SessionReconciler
+from correlate.reconcile.unassigned import unassigned_calls
+from correlate.schema.observe.vocabulary import RESULT_KEYS, SEALED
+from correlate.scrub.json_text import scrub_json
+from correlate.scrub.names import Names
+from correlate.scrub.rules import CAPTURE, EXCHANGE, RECORD, Rules
+from correlate.scrub.rules import MANIFEST as MANIFEST_DOCUMENT
+from correlate.scrub.words import SEALED_KEYS, VOCABULARY
+from correlate.transcript.locate import SLUG_LENGTH, ClaudeDir, SessionFiles, first_cwd, slug_of
+from correlate.transcript.reader import read_transcript
+
+KEPT_WORDS = "kept-words.txt"
+_HEAD_END = re.compile(r'\A\{\n(?:"(?:format|session_id|identified_by|flow_id)": [^\n]*\n)*')
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What the copy is called, and what is in it."""
+
+    session_id: str
+    other_sessions: tuple[str, ...]
+    files: int
+    size: int
+    kept_words: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPart:
+    """One session: its capture (None: it has none), and its transcripts."""
+
+    session_id: str
+    capture: Path | None
+    files: SessionFiles
+
+
+class Scrubbing:
+    """One copy in the making. `key` makes its names its own; nobody needs it afterwards."""
+
+    def __init__(self, captures: Path, claude: ClaudeDir, key: bytes) -> None:
+        self._captures = captures
+        self._claude = claude
+        names = Names(key, never=VOCABULARY | RESULT_KEYS | SEALED | SEALED_KEYS)
+        self._rules = Rules(names)
+        self._names = names
+        self._files = 0
+        self._size = 0
+
+    def parts(self, session_id: str, capture: Path) -> list[CopyPart]:
+        """The session, and those that its turns were copied from."""
+        own = capture.name != UNKNOWN
+        known = read_manifest(capture).transcript_paths if own else ()
+        files = self._claude.session(session_id, known)
+        account = SessionReconciler(self._captures, self._claude).account(capture, session_id)
+        turns = [finding.turn for finding in account.turns_without_call if finding.turn]
+        origins = ForkOrigins(self._captures, self._claude)
+        shared = [turn.message_id for turn in turns if turn.message_id]
+        others = {origin.session_id for origin in origins.of(turns, files).values()}
+        others.update(origins.sharing(shared, files))
+        parts = [CopyPart(session_id, capture, files)]
+        for other in sorted(others - {session_id}):
+            folder = self._captures / other
+            known = read_manifest(folder).transcript_paths
+            there = folder if folder.is_dir() else None
+            parts.append(CopyPart(other, there, self._claude.session(other, known)))
+        return parts
+
+    def size(self, parts: Iterable[CopyPart]) -> int:
+        """Bytes to go through, packed ones as they are packed."""
+        folders = [part.capture for part in parts if part.capture]
+        return sum(part.files.size for part in parts) + sum(
+            path.stat().st_size for folder in folders for path in folder.iterdir()
+        )
+
+    def write(self, parts: list[CopyPart], target: Path, progress: Progress) -> Copied:
+        """Writes `target/captures`, `target/claude` and the list of what stayed as it was."""
+        self._pin(parts)
+        for part in parts:
+            if part.capture is not None:
+                self._copy_capture(part, target / "captures", progress)
+            for path in _transcripts(part.files):
+                self._copy_lines(path, target / "claude" / self._place(path), RECORD, progress)
+            for agent in part.files.agents:
+                if agent.meta is not None:
+                    place = target / "claude" / self._place(agent.meta)
+                    data = self._scrubbed(agent.meta.read_bytes(), RECORD)
+                    self._write(place, data, _written_at(agent.meta))
+        kept = sorted(self._rules.kept)
+        (target / KEPT_WORDS).write_text("".join(f"{word}\n" for word in kept), encoding="utf-8")
+        session_id, *others = (self._names.name(part.session_id) for part in parts)
+        return Copied(session_id, tuple(others), self._files, self._size, len(kept))
+
+    def _pin(self, parts: list[CopyPart]) -> None:
+        """Ids sort as before, and a project's folder is again named after its directory."""
+        self._names.pin_in_order(part.session_id for part in parts)
+        self._names.pin_in_order(a.agent_id for part in parts for a in part.files.agents)
+        for path in (path for part in parts for path in part.files.main):
+            slug, cwd = path.parent.name, first_cwd(path)
+            told = slug_of(cwd)[:SLUG_LENGTH] if cwd else ""
+            if cwd and told and slug.startswith(told):
+                new = slug_of(self._names.text(cwd))[: len(told)]
+                rest = slug[len(told) :]
+                self._names.pin(slug, new + (self._names.name(rest) if rest else ""))
+
+    def _copy_capture(self, part: CopyPart, target: Path, progress: Progress) -> None:
+        capture = part.capture
+        assert capture is not None
+        own = capture.name != UNKNOWN
+        folder = target / (self._names.name(part.session_id) if own else UNKNOWN)
+        mine = None if own else self._adopted(capture, part)
+        for name, data, written_at in _exchange_data(capture):
+            number, direction = parse_file_name(name) or (0, "req")
+            if mine is None or number in mine:
+                text = self._exchange_file(data, direction)
+                place = folder / self._file_name(name, number, direction, text)
+                self._write(place, text, written_at)
+            progress(len(data))
+        if (capture / EXCHANGES).exists():
+            place = folder / EXCHANGES
+            self._copy_lines(capture / EXCHANGES, place, EXCHANGE, progress, mine)
+        if own and (manifest := capture / MANIFEST).exists():
+            data = self._scrubbed(manifest.read_bytes(), MANIFEST_DOCUMENT)
+            self._write(folder / MANIFEST, data, _written_at(manifest))
+
+    def _adopted(self, capture: Path, part: CopyPart) -> set[int]:
+        turns = read_transcript(part.files).turns
+        return {exchange.sequence for exchange in unassigned_calls(read_exchanges(capture), turns)}
+
+    def _exchange_file(self, data: bytes, direction: str) -> bytes:
+        """A request whose words told what it was for has that written down instead."""
+        new = self._scrubbed(data, CAPTURE)
+        purpose = _purpose(data) if direction == "req" else None
+        if purpose is None:
+            return new
+        text = new.decode("utf-8", "surrogateescape")
+        end = found.end() if (found := _HEAD_END.match(text)) else text.index("{") + 1
+        return f'{text[:end]}"purpose": "{purpose}",\n{text[end:]}'.encode(
+            "utf-8", "surrogateescape"
+        )
+
+    def _file_name(self, name: str, number: int, direction: Direction, data: bytes) -> str:
+        try:
+            path = parse_json(data).get("path")
+        except (ValueError, AttributeError):
+            path = None
+        if isinstance(path, str):
+            return file_name(number, direction, path)
+        return f"{number:04d}_{direction}_{self._names.name(name.split('_', 2)[2])}"
+
+    def _copy_lines(
+        self,
+        path: Path,
+        target: Path,
+        document: str,
+        progress: Progress,
+        only: set[int] | None = None,
+    ) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("rb") as lines, target.open("wb") as out:
+            for line in lines:
+                if only is None or _sequence(line) in only:
+                    out.write(self._scrubbed(line, document))
+                progress(len(line))
+        self._finish(target, _written_at(path))
+
+    def _scrubbed(self, data: bytes, document: str) -> bytes:
+        text = data.decode("utf-8", "surrogateescape")
+        new = scrub_json(text, self._rules, document).encode("utf-8", "surrogateescape")
+        assert len(new) == len(data), "a replacement is not as long as what it replaces"
+        return new
+
+    def _place(self, path: Path) -> str:
+        """Where a transcript goes below the copy's client folder."""
+        try:
+            relative = path.relative_to(self._claude.claude_dir)
+        except ValueError:
+            relative = Path("projects", *path.parts[_projects_end(path) :])
+        return self._names.name(str(PurePosixPath(relative)))
+
+    def _write(self, target: Path, data: bytes, written_at: int) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        self._finish(target, written_at)
+
+    def _finish(self, target: Path, written_at: int) -> None:
+        """The copy is as old as the original: which of two files is younger is evidence."""
+        target.chmod(0o600)
+        os.utime(target, ns=(written_at, written_at))
+        self._files += 1
+        self._size += target.stat().st_size
+
+
+def _transcripts(files: SessionFiles) -> list[Path]:
+    return [*files.main, *(agent.path for agent in files.agents)]
+
+
+def _exchange_data(capture: Path) -> Iterator[tuple[str, bytes, int]]:
+    """Exchange files, open or packed: name, bytes, and when they were written."""
+    there = exchange_files(capture)
+    names = {path.name for path in there}
+    for path in there:
+        yield path.name, path.read_bytes(), _written_at(path)
+    for pack in packs(capture)[:1]:
+        for entry, data in members(pack):
+            if entry.name not in names:
+                yield entry.name, data, entry.mtime_ns
+
+
+def _written_at(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def _purpose(data: bytes) -> str | None:
+    try:
+        request = parse_json(data)
+    except ValueError:
+        return None
+    if not isinstance(request, dict):
+        return None
+    body = body_of(request)
+    if kind_of(str(request.get("host")), str(request.get("path"))) != "messages":
+        return None
+    return facts_of(body, request.get("purpose")).purpose if isinstance(body, dict) else None
+
+
+def _sequence(line: bytes) -> int | None:
+    try:
+        value = parse_json(line)
+    except ValueError:
+        return None
+    return value.get("sequence") if isinstance(value, dict) else None
+
+
+def _projects_end(path: Path) -> int:
+    """How much of a path is before a project's folder; a transcript lies one or more below it."""
+    parts = path.parts
+    return parts.index("projects") + 1 if "projects" in parts else len(parts) - 2

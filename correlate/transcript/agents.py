@@ -1,0 +1,78 @@
+"""Who a session's subagents are: type and parent, by tool call, note, or transcript. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ccwire.wire.json_text import text
+from correlate.transcript.records import AgentResult
+from correlate.transcript.turns import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A subagent. `parent` is None for one that the main thread sent."""
+
+    agent_id: str
+    type: str | None = None
+    type_from: str | None = None  # tool call, meta.json, transcript, header
+    parent: str | None = None
+    tool_use_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A tool call that sent a subagent off."""
+
+    tool_use_id: str | None
+    subagent_type: str | None
+    prompt: str | None
+    by: str | None  # the agent that made the call
+
+
+def agents_of(
+    turns: Iterable[Turn],
+    results: Iterable[AgentResult],
+    metas: Mapping[str, Mapping[str, Any] | None],
+    opening_prompts: Mapping[str, str | None],
+) -> dict[str, Agent]:
+    """`metas`: agent id -> its meta.json; `opening_prompts`: agent id -> what it was asked."""
+    turns = list(turns)
+    launches = list(_launches(turns))
+    by_tool = {launch.tool_use_id: launch for launch in launches if launch.tool_use_id}
+    by_prompt = {launch.prompt: launch for launch in launches if launch.prompt}
+    tool_of = {result.agent_id: result.tool_use_id for result in results}
+    said = {turn.agent_id: turn.agent_type for turn in turns if turn.agent_type}
+    ids = dict.fromkeys([*metas, *opening_prompts, *(t.agent_id for t in turns if t.agent_id)])
+    found = {}
+    for agent_id in ids:
+        meta = metas.get(agent_id) or {}
+        tool_use_id = text(meta.get("toolUseId")) or tool_of.get(agent_id)
+        prompt = opening_prompts.get(agent_id)
+        launch = by_tool.get(tool_use_id) if tool_use_id else None
+        if launch is None and prompt:
+            launch = by_prompt.get(prompt)
+        kind, source = _first(
+            (launch.subagent_type if launch else None, "tool call"),
+            (text(meta.get("agentType")), "meta.json"),
+            (said.get(agent_id), "transcript"),
+        )
+        found[agent_id] = Agent(
+            agent_id=agent_id,
+            type=kind,
+            type_from=source,
+            parent=launch.by if launch else None,
+            tool_use_id=tool_use_id or (launch.tool_use_id if launch else None),
+        )
+    return found
+
+
+def _launches(turns: Iterable[Turn]) -> Iterable[Launch]:
+    for turn in turns:
+        for block in turn.blocks:
+            if block.tool in ("Task", "Agent"):
+                yield Launch(block.tool_use_id, block.subagent_type, block.prompt, turn.agent_id)
+
+
+def _first(*told: tuple[str | None, str]) -> tuple[str | None, str | None]:
+    return next(((kind, source) for kind, source in told if kind), (None, None))

@@ -1,0 +1,186 @@
+"""A session's transcript with all that was said: every record, the tree, tool calls and results.
+
+For those who need content. Accounting does not: `reader` parses a fraction of this.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.json_text import text
+from correlate.transcript.lines import BadLine, parse_line, read_lines
+from correlate.transcript.locate import SessionFiles
+from correlate.transcript.records import instant
+
+_TRIES, _PAUSE = 40, 0.05  # how long the last line may take to reach the disk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A record of any type. `record` is all of it; the rest is what most have."""
+
+    path: Path
+    line: int
+    type: str
+    subtype: str | None
+    uuid: str | None
+    parent_uuid: str | None
+    timestamp: float | None
+    prompt_id: str | None
+    agent_id: str | None
+    sidechain: bool
+    record: Mapping[str, Any]
+
+    @property
+    def blocks(self) -> list[dict[str, Any]]:
+        """The message's content blocks; a string is one text block."""
+        message = self.record.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str):
+            return [{"type": "text", "text": content}]
+        listed = content if isinstance(content, list) else []
+        return [block for block in listed if isinstance(block, dict)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool call and what came of it; `result` is None while, or if, nothing did."""
+
+    tool_use_id: str
+    name: str | None
+    input: Any
+    agent_id: str | None
+    result: Mapping[str, Any] | None
+    detail: Any  # toolUseResult: the same in the client's own shape
+
+    @property
+    def is_error(self) -> bool:
+        return self.result is not None and self.result.get("is_error") is True
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """All records of a session, its agents' among them by time."""
+
+    entries: tuple[Entry, ...]
+    bad_lines: tuple[BadLine, ...]
+
+    def children(self) -> dict[str | None, list[Entry]]:
+        """The tree: records by the uuid of their parent, roots under None."""
+        found: dict[str | None, list[Entry]] = {}
+        for entry in self.entries:
+            if entry.uuid is not None:
+                found.setdefault(entry.parent_uuid, []).append(entry)
+        return found
+
+    def prompts(self) -> dict[str, list[Entry]]:
+        """Records by the prompt they belong to, where the client says so."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            if entry.prompt_id is not None:
+                found.setdefault(entry.prompt_id, []).append(entry)
+        return found
+
+    def tool_calls(self) -> list[ToolCall]:
+        results = dict(self._results())
+        return [
+            ToolCall(
+                tool_use_id=block["id"],
+                name=text(block.get("name")),
+                input=block.get("input"),
+                agent_id=entry.agent_id,
+                result=results[block["id"]][0] if block["id"] in results else None,
+                detail=results[block["id"]][1] if block["id"] in results else None,
+            )
+            for entry in self.entries
+            if entry.type == "assistant"
+            for block in entry.blocks
+            if block.get("type") == "tool_use" and isinstance(block.get("id"), str)
+        ]
+
+    def final_text(self) -> str | None:
+        """The text blocks of the main thread's last answer."""
+        said = [e for e in self.entries if e.type == "assistant" and not e.sidechain]
+        if not said:
+            return None
+        last = _message_id(said[-1])
+        lines = [e for e in said if _message_id(e) == last] if last else said[-1:]
+        texts = [str(b.get("text")) for e in lines for b in e.blocks if b.get("type") == "text"]
+        return "\n".join(texts) or None
+
+    def _results(self) -> Iterator[tuple[str, tuple[Mapping[str, Any], Any]]]:
+        for entry in self.entries:
+            if entry.type != "user":
+                continue
+            for block in entry.blocks:
+                if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):
+                    yield block["tool_use_id"], (block, entry.record.get("toolUseResult"))
+
+
+def read_conversation(files: SessionFiles) -> Conversation:
+    entries: list[Entry] = []
+    bad: list[BadLine] = []
+    named: list[tuple[Path, str | None]] = [(path, None) for path in files.main]
+    named += [(agent.path, agent.agent_id) for agent in files.agents]
+    for path, agent_id in named:
+        for line in read_lines(path):
+            record = parse_line(line.data)
+            if isinstance(record, str):
+                bad.append(BadLine(path, line.number, record))
+            else:
+                entries.append(_entry(record, path, line.number, agent_id))
+    return Conversation(tuple(_by_time(entries)), tuple(bad))
+
+
+def final_text(
+    files: Callable[[], SessionFiles],
+    last_assistant_message: str | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str | None:
+    """A session's last answer, for a Stop hook: the transcript may lag behind it by milliseconds.
+
+    `last_assistant_message` is the hook's own word: waited for, and believed if it never comes.
+    """
+    for tried in range(_TRIES + 1):
+        found = read_conversation(files()).final_text()
+        if found is not None and last_assistant_message in (None, found):
+            return found
+        if tried < _TRIES:
+            sleep(_PAUSE)
+    return last_assistant_message or found
+
+
+def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) -> Entry:
+    return Entry(
+        path=path,
+        line=line,
+        type=text(record.get("type")) or "untyped",
+        subtype=text(record.get("subtype")),
+        uuid=text(record.get("uuid")),
+        parent_uuid=text(record.get("parentUuid")),
+        timestamp=instant(record.get("timestamp")),
+        prompt_id=text(record.get("promptId")),
+        agent_id=text(record.get("agentId")) or agent_id,
+        sidechain=record.get("isSidechain") is True,
+        record=record,
+    )
+
+
+def _by_time(entries: list[Entry]) -> list[Entry]:
+    """Records without a time stay behind the one before them."""
+    timed: list[tuple[float, Entry]] = []
+    last = 0.0
+    path = None
+    for entry in entries:
+        if entry.path != path:
+            path, last = entry.path, 0.0
+        last = entry.timestamp if entry.timestamp is not None else last
+        timed.append((last, entry))
+    return [entry for _, entry in sorted(timed, key=lambda item: item[0])]
+
+
+def _message_id(entry: Entry) -> str | None:
+    message = entry.record.get("message")
+    return text(message.get("id")) if isinstance(message, dict) else None

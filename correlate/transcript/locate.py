@@ -1,0 +1,170 @@
+"""Where the client keeps a session's transcripts: the one place that knows these paths.
+
+Finds files by name; what stands in them is read elsewhere, but for the session an older client's
+agent file belongs to, which only its first lines tell.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_AGENT = re.compile(r"agent-(.+)\.jsonl")
+SLUG_LENGTH = 200
+_SESSION_IN_LINE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
+_CWD_IN_LINE = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_HEAD = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A transcript of its own that a subagent has, and the note beside it where there is one."""
+
+    agent_id: str
+    path: Path
+    meta: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """All transcript files of one session; without persistence there are none."""
+
+    session_id: str
+    main: tuple[Path, ...] = ()
+    agents: tuple[AgentFile, ...] = ()
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.main or self.agents)
+
+    @property
+    def size(self) -> int:
+        paths = [*self.main, *(agent.path for agent in self.agents)]
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+
+class ClaudeDir:
+    """A client's folder (`~/.claude` or `CLAUDE_CONFIG_DIR`), looked through as it is asked."""
+
+    def __init__(self, claude_dir: Path) -> None:
+        self.claude_dir = claude_dir
+        self._beside: dict[Path, dict[str, list[Path]]] = {}
+
+    def session(self, session_id: str, known: Iterable[str] = ()) -> SessionFiles:
+        """A session's files: those that hooks named first, then by name, legacy places last.
+
+        One that was resumed elsewhere has a file in each project.
+        """
+        named = [path for path in map(Path, known) if path.is_file()]
+        main = list(dict.fromkeys([*named, *self._by_name(session_id, legacy=not named)]))
+        agents: dict[Path, AgentFile] = {}
+        for path in main:
+            for agent in self._agents(path, session_id):
+                agents.setdefault(agent.path, agent)
+        if not main:
+            for folder in self._projects():
+                for agent in self._agents(folder / f"{session_id}.jsonl", session_id):
+                    agents.setdefault(agent.path, agent)
+        return SessionFiles(session_id, tuple(main), tuple(agents.values()))
+
+    def session_ids(self) -> dict[str, Path]:
+        """Every session that has a main transcript, and where it is."""
+        found: dict[str, Path] = {}
+        for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
+            for path in _main_transcripts(folder):
+                found.setdefault(path.stem, path)
+        return found
+
+    def sessions_of(self, cwd: str) -> list[Path]:
+        """Main transcripts of a working directory, newest first; the lines' own `cwd` decides."""
+        slug = slug_of(cwd)
+        long = slug[:SLUG_LENGTH] + "-" if len(slug) > SLUG_LENGTH else None
+        folders = [
+            folder
+            for folder in self._projects()
+            if folder.name == slug or (long and folder.name.startswith(long))
+        ]
+        paths = [
+            path
+            for folder in folders
+            for path in _main_transcripts(folder)
+            if first_cwd(path) in (None, cwd)
+        ]
+        return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+
+    def siblings(self, files: SessionFiles) -> Iterator[Path]:
+        """Main transcripts of other sessions, same project first: where a fork's lines are from."""
+        seen = set(files.main)
+        folders = list(dict.fromkeys(path.parent for path in files.main))
+        for folder in [*folders, *(f for f in self._projects() if f not in folders)]:
+            yield from (path for path in _main_transcripts(folder) if path not in seen)
+
+    def _projects(self) -> list[Path]:
+        projects = self.claude_dir / "projects"
+        if not projects.is_dir():
+            return []
+        return sorted(path for path in projects.iterdir() if path.is_dir())
+
+    def _legacy(self) -> Path:
+        return self.claude_dir / "sessions"
+
+    def _by_name(self, session_id: str, *, legacy: bool) -> list[Path]:
+        name = f"{session_id}.jsonl"
+        found = [folder / name for folder in self._projects() if (folder / name).is_file()]
+        if found or not legacy:
+            return found
+        old = [self.claude_dir / "projects" / name, self._legacy() / name]
+        return [path for path in old if path.is_file()]
+
+    def _agents(self, main: Path, session_id: str) -> Iterator[AgentFile]:
+        """In the session's own folder, workflows' too, and, of older clients, beside its file."""
+        own = main.parent / session_id / "subagents"
+        paths = sorted(own.rglob("agent-*.jsonl")) if own.is_dir() else []
+        for path in [*paths, *self._agents_beside(main.parent).get(session_id, ())]:
+            if (name := _AGENT.fullmatch(path.name)) and path.is_file():
+                meta = path.with_suffix(".meta.json")
+                yield AgentFile(name[1], path, meta if meta.is_file() else None)
+
+    def _agents_beside(self, folder: Path) -> dict[str, list[Path]]:
+        if folder not in self._beside:
+            by_session: dict[str, list[Path]] = {}
+            for path in sorted(folder.glob("agent-*.jsonl")):
+                if session := _first(path, _SESSION_IN_LINE):
+                    by_session.setdefault(session.decode("utf-8", "replace"), []).append(path)
+            self._beside[folder] = by_session
+        return self._beside[folder]
+
+
+def slug_of(cwd: str) -> str:
+    """A working directory as a folder name: all but ASCII letters and digits become dashes.
+
+    JavaScript counts UTF-16 units, so a character beyond them becomes two.
+    """
+    return "".join(
+        char if char.isascii() and char.isalnum() else "-" * (2 if ord(char) > 0xFFFF else 1)
+        for char in cwd
+    )
+
+
+def first_cwd(path: Path) -> str | None:
+    """The working directory its first lines name; a folder's name cannot be turned back."""
+    found = _first(path, _CWD_IN_LINE)
+    if found is None:
+        return None
+    text: str = found.decode("utf-8", "replace")
+    return text.replace("\\\\", "\\").replace('\\"', '"')
+
+
+def _main_transcripts(folder: Path) -> list[Path]:
+    """Files alone: a folder or a broken link may have such a name too."""
+    found = sorted(folder.glob("*.jsonl"))
+    return [path for path in found if not _AGENT.fullmatch(path.name) and path.is_file()]
+
+
+def _first(path: Path, pattern: re.Pattern[bytes]) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            found = pattern.search(file.read(_HEAD))
+    except OSError:
+        return None  # what cannot be read tells nothing; whoever reads it all says so
+    return found[1] if found else None

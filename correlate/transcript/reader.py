@@ -1,0 +1,181 @@
+"""Reads a session's transcript files into turns, agents, retries, compactions and the cost record.
+
+Reads every line, parses only those that can matter, and keeps no text.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.json_text import parse_json, text
+from correlate.transcript.agents import Agent, agents_of
+from correlate.transcript.lines import BadLine, parse_line, telling_lines
+from correlate.transcript.locate import AgentFile, SessionFiles
+from correlate.transcript.records import (
+    AgentResult,
+    ApiError,
+    ApiRequest,
+    AssistantLine,
+    Compaction,
+    CostState,
+    PromptLine,
+    typed,
+)
+from correlate.transcript.turns import Turn, TurnFolder
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """What a session's transcript tells, of accounting; `records` counts lines by type."""
+
+    files: SessionFiles
+    turns: tuple[Turn, ...] = ()
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    api_errors: tuple[ApiError, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    cost_states: tuple[CostState, ...] = ()
+    api_requests: Mapping[str, ApiRequest] = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
+    bad_lines: tuple[BadLine, ...] = ()
+    versions: tuple[str, ...] = ()
+    cwd: str | None = None
+    title: str | None = None
+
+    @property
+    def cost_state(self) -> CostState | None:
+        """The last one counts: they are cumulative."""
+        return self.cost_states[-1] if self.cost_states else None
+
+
+def read_transcript(files: SessionFiles, progress: Progress | None = None) -> Transcript:
+    """`progress` is told the bytes read, file by file and now and then within one."""
+    reader = _Reader(progress or (lambda _: None))
+    for path in files.main:
+        reader.read(path, None)
+    for agent in files.agents:
+        reader.read(agent.path, agent.agent_id)
+    return reader.transcript(files)
+
+
+_PROGRESS_BYTES = 8 << 20
+_TITLES = ("custom-title", "ai-title", "summary")
+
+
+class _Reader:
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._folder = TurnFolder()
+        self._errors: list[ApiError] = []
+        self._compactions: list[Compaction] = []
+        self._costs: list[CostState] = []
+        self._requests: dict[str, ApiRequest] = {}
+        self._results: list[AgentResult] = []
+        self._records: Counter[str] = Counter()
+        self._bad: list[BadLine] = []
+        self._versions: dict[str, None] = {}
+        self._cwd: str | None = None
+        self._title: str | None = None
+        self._roots: dict[str, str] = {}  # a sidechain's uuids -> the agent they belong to
+        self._prompts: dict[str, str | None] = {}
+
+    def read(self, path: Path, agent_id: str | None) -> None:
+        """A file that may not be read, or goes meanwhile, is named as a bad line 0."""
+        try:
+            self._read(path, agent_id)
+        except OSError as error:
+            self._bad.append(BadLine(path, 0, f"not readable ({error.strerror})"))
+
+    def _read(self, path: Path, agent_id: str | None) -> None:
+        done = 0
+        for line in telling_lines(path, self._records, own_file=agent_id is not None):
+            if line.offset - done > _PROGRESS_BYTES:
+                self._progress(line.offset - done)
+                done = line.offset
+            record = parse_line(line.data)
+            if isinstance(record, str):
+                self._bad.append(BadLine(path, line.number, record))
+            else:
+                self._take(record, path, line.number, line.offset, agent_id)
+        self._progress(path.stat().st_size - done)
+
+    def transcript(self, files: SessionFiles) -> Transcript:
+        turns = self._folder.turns()
+        metas = {agent.agent_id: _meta(agent) for agent in files.agents}
+        return Transcript(
+            files=files,
+            turns=turns,
+            agents=agents_of(turns, self._results, metas, self._prompts),
+            api_errors=tuple(self._errors),
+            compactions=tuple(self._compactions),
+            cost_states=tuple(self._costs),
+            api_requests=self._requests,
+            records=dict(self._records),
+            bad_lines=tuple(self._bad),
+            versions=tuple(self._versions),
+            cwd=self._cwd,
+            title=self._title,
+        )
+
+    def _take(
+        self, record: dict[str, Any], path: Path, line: int, offset: int, agent_id: str | None
+    ) -> None:
+        kind = text(record.get("type")) or "untyped"
+        self._records[kind] += 1
+        self._cwd = self._cwd or text(record.get("cwd"))
+        if kind in _TITLES:
+            self._title = _title(record) or self._title
+        match typed(record, path, line, offset):
+            case AssistantLine() as said:
+                self._assistant(said, agent_id)
+            case ApiError() as error:
+                self._errors.append(error)
+            case Compaction() as compaction:
+                self._compactions.append(compaction)
+            case CostState() as state:
+                self._costs.append(state)
+            case ApiRequest() as request:
+                self._requests[request.id] = request
+            case AgentResult() as result:
+                self._results.append(result)
+            case PromptLine() as prompt if agent_id is None:
+                self._sidechain(prompt.uuid, prompt.parent_uuid, prompt.text)
+
+    def _assistant(self, line: AssistantLine, agent_id: str | None) -> None:
+        if line.version:
+            self._versions.setdefault(line.version)
+        if agent_id is None and line.sidechain and line.agent_id is None:
+            agent_id = self._sidechain(line.uuid, line.parent_uuid, None)
+        if line.agent_id is None and agent_id is not None:
+            line = replace(line, agent_id=agent_id)
+        self._folder.add(line)
+
+    def _sidechain(self, uuid: str | None, parent: str | None, prompt: str | None) -> str | None:
+        """Older clients name no agent: a chain of lines is one, known by its first line."""
+        agent = self._roots.get(parent) if parent else None
+        if agent is None:
+            if uuid is None:
+                return None
+            agent = f"sidechain-{uuid[:8]}"
+            self._prompts.setdefault(agent, prompt)
+        if uuid is not None:
+            self._roots[uuid] = agent
+        return agent
+
+
+def _title(record: Mapping[str, Any]) -> str | None:
+    names = ("customTitle", "aiTitle", "title", "summary")
+    return next((found for name in names if (found := text(record.get(name)))), None)
+
+
+def _meta(agent: AgentFile) -> Mapping[str, Any] | None:
+    if agent.meta is None:
+        return None
+    try:
+        meta = parse_json(agent.meta.read_bytes())
+    except (OSError, ValueError):
+        return None  # gone or half written: the other witnesses tell the type
+    return meta if isinstance(meta, dict) else None

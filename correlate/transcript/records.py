@@ -1,0 +1,273 @@
+"""Typed records for the transcript lines that matter. Pure: a parsed line in, a record out.
+
+Every field may be missing: a record then has None, which is not 0 and not "".
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.json_text import number, text, whole
+
+SYNTHETIC = "<synthetic>"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentBlock:
+    """A content block by its kind; what it says stays in the file."""
+
+    type: str
+    tool: str | None = None
+    tool_use_id: str | None = None
+    file_path: str | None = None  # what a tool was asked to write
+    subagent_type: str | None = None
+    prompt: str | None = None  # what a subagent was asked, as its first line repeats it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantLine:
+    """An assistant line: one answer, or one content block of it."""
+
+    path: Path
+    line: int
+    offset: int
+    timestamp: float | None
+    session_id: str | None
+    message_id: str | None
+    request_id: str | None
+    request_ref: str | None
+    model: str | None
+    usage: dict[str, Any] | None
+    stop_reason: str | None
+    blocks: tuple[ContentBlock, ...]
+    block_index: int | None
+    uuid: str | None
+    parent_uuid: str | None
+    sidechain: bool
+    agent_id: str | None
+    agent_type: str | None
+    version: str | None
+    cwd: str | None
+    api_error: bool
+    cost_usd: float | None
+
+    @property
+    def synthetic(self) -> bool:
+        return self.model == SYNTHETIC or self.api_error
+
+
+@dataclass(frozen=True, slots=True)
+class ApiError:
+    """system/api_error: a call failed, and the client says how it goes on."""
+
+    line: int
+    timestamp: float | None
+    request_id: str | None
+    status: int | None
+    retry_attempt: int | None
+    retry_in_ms: float | None
+    max_retries: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """system/compact_boundary: what was before is summed up from here on."""
+
+    line: int
+    timestamp: float | None
+    trigger: str | None
+    pre_tokens: int | None
+    post_tokens: int | None
+    logical_parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CostState:
+    """cost-state: the client's own account of the whole session, inherited part included."""
+
+    line: int
+    total_usd: float | None
+    model_usage: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """api-request: why the client made a call; an assistant line's `requestRef` names it."""
+
+    id: str
+    query_source: str | None
+    timestamp: float | None
+    agent_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """A user line that ends a subagent's errand: it ties the tool call to the agent."""
+
+    tool_use_id: str | None
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLine:
+    """A user line of a sidechain without a file of its own: its first one repeats the errand."""
+
+    uuid: str | None
+    parent_uuid: str | None
+    text: str | None
+
+
+Record = (
+    AssistantLine | ApiError | Compaction | CostState | ApiRequest | AgentResult | PromptLine | None
+)
+
+
+def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
+    """The typed record of a parsed line; None for types that are only counted."""
+    match record.get("type"):
+        case "assistant":
+            return _assistant(record, path, line, offset)
+        case "system":
+            return _system(record, line)
+        case "cost-state":
+            usage = record.get("modelUsage")
+            models = usage.items() if isinstance(usage, dict) else ()
+            return CostState(
+                line,
+                number(record.get("totalCostUSD")),
+                {model: told for model, told in models if isinstance(told, dict)},
+            )
+        case "api-request" if isinstance(record.get("id"), str):
+            return ApiRequest(
+                record["id"],
+                text(record.get("querySource")),
+                instant(record.get("timestamp")),
+                text(record.get("agentId")),
+            )
+        case "user":
+            return _user(record)
+    return None
+
+
+def instant(value: object) -> float | None:
+    """Seconds since 1970 of an ISO time, or of a number that is one already."""
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            return None
+    return number(value)
+
+
+def _assistant(record: dict[str, Any], path: Path, line: int, offset: int) -> AssistantLine:
+    message = record.get("message")
+    message = message if isinstance(message, dict) else {}
+    usage = message.get("usage")
+    return AssistantLine(
+        path=path,
+        line=line,
+        offset=offset,
+        timestamp=instant(record.get("timestamp")),
+        session_id=text(record.get("sessionId")),
+        message_id=text(message.get("id")),
+        request_id=text(record.get("requestId")),
+        request_ref=text(record.get("requestRef")),
+        model=text(message.get("model")),
+        usage=usage if isinstance(usage, dict) else None,
+        stop_reason=text(message.get("stop_reason")),
+        blocks=_blocks(message.get("content")),
+        block_index=whole(record.get("apiBlockIndex")),
+        uuid=text(record.get("uuid")),
+        parent_uuid=text(record.get("parentUuid")),
+        sidechain=record.get("isSidechain") is True,
+        agent_id=text(record.get("agentId")),
+        agent_type=text(record.get("attributionAgent")),
+        version=text(record.get("version")),
+        cwd=text(record.get("cwd")),
+        api_error=record.get("isApiErrorMessage") is True,
+        cost_usd=number(record.get("costUSD")),
+    )
+
+
+def _blocks(content: object) -> tuple[ContentBlock, ...]:
+    if isinstance(content, str):
+        return (ContentBlock("text"),)
+    if not isinstance(content, list):
+        return ()
+    return tuple(_block(block) for block in content if isinstance(block, dict))
+
+
+def _block(block: dict[str, Any]) -> ContentBlock:
+    kind = text(block.get("type")) or "unknown"
+    if kind != "tool_use":
+        return ContentBlock(kind)
+    given = block.get("input")
+    given = given if isinstance(given, dict) else {}
+    return ContentBlock(
+        kind,
+        tool=text(block.get("name")),
+        tool_use_id=text(block.get("id")),
+        file_path=text(given.get("file_path")) or text(given.get("notebook_path")),
+        subagent_type=text(given.get("subagent_type")),
+        prompt=text(given.get("prompt")) if "subagent_type" in given else None,
+    )
+
+
+def _system(record: dict[str, Any], line: int) -> Record:
+    at = instant(record.get("timestamp"))
+    if record.get("subtype") == "api_error":
+        error = record.get("error")
+        error = error if isinstance(error, dict) else {}
+        return ApiError(
+            line,
+            at,
+            text(error.get("requestId")) or text(error.get("requestID")),
+            whole(error.get("status")),
+            whole(record.get("retryAttempt")),
+            number(record.get("retryInMs")),
+            whole(record.get("maxRetries")),
+        )
+    if record.get("subtype") == "compact_boundary":
+        told = record.get("compactMetadata")
+        told = told if isinstance(told, dict) else {}
+        return Compaction(
+            line,
+            at,
+            text(told.get("trigger")),
+            whole(told.get("preTokens")),
+            whole(told.get("postTokens")),
+            text(record.get("logicalParentUuid")),
+        )
+    return None
+
+
+def _user(record: dict[str, Any]) -> Record:
+    result = record.get("toolUseResult")
+    if isinstance(result, dict) and isinstance(result.get("agentId"), str):
+        return AgentResult(_tool_use_id(record), result["agentId"])
+    if record.get("isSidechain") is True:
+        message = record.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        return PromptLine(
+            text(record.get("uuid")), text(record.get("parentUuid")), _first_text(content)
+        )
+    return None
+
+
+def _tool_use_id(record: dict[str, Any]) -> str | None:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            return text(block.get("tool_use_id"))
+    return None
+
+
+def _first_text(content: object) -> str | None:
+    if isinstance(content, list):
+        content = next(
+            (b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"),
+            None,
+        )
+    return text(content)

@@ -1,0 +1,85 @@
+"""What a session is about, at a glance: its title, else its first prompt.
+
+Reads only a transcript's ends. `sessions-index.json` is asked for titles and never for facts.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.json_text import parse_json
+
+_END_BYTES = 1 << 18
+_TITLE_FIELDS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+_TAG = re.compile(r"<(command-name|command-message|local-command|system-reminder|bash-)")
+
+
+def title_of(transcript: Path) -> str | None:
+    """The newest title in the file, else the index's, else the first thing that was asked."""
+    try:
+        size = transcript.stat().st_size
+        with transcript.open("rb") as file:
+            head = file.read(_END_BYTES)
+            file.seek(max(0, size - _END_BYTES))
+            tail = file.read(_END_BYTES)
+    except OSError:
+        return None
+    records = _records(head)
+    titles = [t for r in [*records, *_records(tail)] if (t := _title(r))]
+    if titles:
+        return titles[-1]
+    indexed = _indexed(transcript)
+    return indexed or next((p for r in records if (p := _prompt(r))), None)
+
+
+def _records(data: bytes) -> list[dict[str, Any]]:
+    found = []
+    for line in data.split(b"\n"):
+        if b'"user"' not in line and b"itle" not in line and b'"summary"' not in line:
+            continue
+        try:
+            value = parse_json(line)
+        except ValueError:
+            continue  # the first or last line of an end is cut
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+def _title(record: dict[str, Any]) -> str | None:
+    kind = record.get("type")
+    field = _TITLE_FIELDS.get(kind) if isinstance(kind, str) else None
+    value = record.get(field) if field else None
+    return _one_line(value) if isinstance(value, str) and value else None
+
+
+def _prompt(record: dict[str, Any]) -> str | None:
+    if record.get("type") != "user" or record.get("isMeta") or record.get("isSidechain"):
+        return None
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        texts = [b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"]
+        content = next((text for text in texts if isinstance(text, str)), None)
+    if not isinstance(content, str) or _TAG.match(content.lstrip()):
+        return None
+    return _one_line(content)
+
+
+def _indexed(transcript: Path) -> str | None:
+    try:
+        index = parse_json((transcript.parent / "sessions-index.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    entries = index.get("entries") if isinstance(index, dict) else index
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("sessionId") == transcript.stem:
+            for name in ("customTitle", "summary", "firstPrompt"):
+                if isinstance(entry.get(name), str) and entry[name]:
+                    return _one_line(entry[name])
+    return None
+
+
+def _one_line(text: str) -> str | None:
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line[:200] or None

@@ -1,0 +1,165 @@
+"""Folds a transcript's assistant lines into turns: one call to the model each. Pure.
+
+The rule: lines that share message id and request id are one turn, wherever they stand. Its usage is
+that of a line with a stop reason where one has it, else of the line with the most output. Lines
+with neither id are one turn while they follow each other with the same four counts.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.usage import fingerprint, output_of
+from correlate.transcript.records import AssistantLine, ContentBlock
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPlace:
+    """Where a line of a turn stands."""
+
+    path: Path
+    line: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.path.name}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One answer of the model as the transcript has it."""
+
+    message_id: str | None
+    request_id: str | None
+    request_ref: str | None
+    model: str | None
+    usage: dict[str, Any] | None
+    stop_reason: str | None  # of the line the usage is from; None: nothing says it is final
+    started: float | None
+    ended: float | None
+    agent_id: str | None
+    agent_type: str | None
+    sidechain: bool
+    synthetic: bool
+    blocks: tuple[ContentBlock, ...]
+    block_indexes: tuple[int, ...]  # as the client numbers them, where it does
+    places: tuple[TranscriptPlace, ...]
+    session_id: str | None
+    version: str | None
+    cost_usd: float | None
+
+    @property
+    def has_ids(self) -> bool:
+        return self.message_id is not None or self.request_id is not None
+
+    @property
+    def folded(self) -> int:
+        """How many lines beyond the first were folded into this turn."""
+        return len(self.places) - 1
+
+    @property
+    def missing_blocks(self) -> tuple[int, ...]:
+        """Blocks that a gap in the client's own numbering says were there."""
+        if not self.block_indexes:
+            return ()
+        return tuple(i for i in range(max(self.block_indexes)) if i not in self.block_indexes)
+
+
+@dataclass(slots=True)
+class _Lines:
+    best: AssistantLine
+    last_at: float | None
+    request_ref: str | None = None
+    agent_type: str | None = None
+    cost_usd: float | None = None
+    blocks: list[ContentBlock] = field(default_factory=list)
+    indexes: list[int] = field(default_factory=list)
+    places: list[TranscriptPlace] = field(default_factory=list)
+    uuids: set[str] = field(default_factory=set)
+    first: AssistantLine | None = None
+
+
+class TurnFolder:
+    """Takes assistant lines in file order; `turns()` gives what they amount to."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[tuple[Any, ...], _Lines] = {}
+        self._unnamed = 0
+        self._previous: tuple[Any, ...] | None = None
+
+    def add(self, line: AssistantLine) -> None:
+        key = self._key(line)
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = _Lines(line, line.timestamp, first=line)
+        elif line.uuid is not None and line.uuid in found.uuids:
+            return  # the same line, copied
+        elif _tells_more(line, found.best):
+            found.best = line
+        _take(found, line)
+
+    def turns(self) -> tuple[Turn, ...]:
+        return tuple(_turn(lines) for lines in self._by_key.values())
+
+    def _key(self, line: AssistantLine) -> tuple[Any, ...]:
+        if line.message_id is not None or line.request_id is not None:
+            self._previous = None
+            return ("ids", line.message_id, line.request_id)
+        same = (line.model, line.agent_id, fingerprint(line.usage))
+        if same != self._previous:
+            self._unnamed += 1
+            self._previous = same
+        return ("none", self._unnamed, *same)
+
+
+def fold(lines: Iterable[AssistantLine]) -> tuple[Turn, ...]:
+    folder = TurnFolder()
+    for line in lines:
+        folder.add(line)
+    return folder.turns()
+
+
+def _tells_more(line: AssistantLine, best: AssistantLine) -> bool:
+    return _finality(line) >= _finality(best)
+
+
+def _finality(line: AssistantLine) -> tuple[bool, int]:
+    return (line.stop_reason is not None, output_of(line.usage) or 0)
+
+
+def _take(lines: _Lines, line: AssistantLine) -> None:
+    if line.uuid is not None:
+        lines.uuids.add(line.uuid)
+    lines.blocks.extend(line.blocks)
+    if line.block_index is not None:
+        lines.indexes.append(line.block_index)
+    lines.places.append(TranscriptPlace(line.path, line.line, line.offset))
+    lines.last_at = line.timestamp if line.timestamp is not None else lines.last_at
+    lines.request_ref = lines.request_ref or line.request_ref
+    lines.agent_type = lines.agent_type or line.agent_type
+    lines.cost_usd = lines.cost_usd if line.cost_usd is None else line.cost_usd
+
+
+def _turn(lines: _Lines) -> Turn:
+    first, best = lines.first or lines.best, lines.best
+    return Turn(
+        message_id=first.message_id,
+        request_id=first.request_id,
+        request_ref=lines.request_ref,
+        model=best.model,
+        usage=best.usage,
+        stop_reason=best.stop_reason,
+        started=first.timestamp,
+        ended=lines.last_at,
+        agent_id=first.agent_id,
+        agent_type=lines.agent_type,
+        sidechain=first.sidechain,
+        synthetic=best.synthetic,
+        blocks=tuple(lines.blocks),
+        block_indexes=tuple(lines.indexes),
+        places=tuple(lines.places),
+        session_id=first.session_id,
+        version=first.version,
+        cost_usd=lines.cost_usd,
+    )

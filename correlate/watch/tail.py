@@ -1,0 +1,189 @@
+"""Follows a capture folder as it grows: reads of each file only what is new.
+
+Tolerates what it meets half way: a line not yet whole, a part that goes while it is read, a file
+that is written anew because an exchange was filed elsewhere.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.format import (
+    EXCHANGES,
+    MANIFEST,
+    PART_SUFFIX,
+    Exchange,
+    is_session_id,
+    parse_exchange,
+)
+from ccwire.wire.json_text import parse_json
+from correlate.captures.folder import read_manifest
+from correlate.watch.frame import InFlight, SeenCall, SessionWatch
+
+RECENT_SECONDS = 3600.0
+_ABANDONED_SECONDS = 900.0  # a part that silent was left by a proxy that was killed
+_HEAD_BYTES = 1 << 18
+
+
+@dataclass(slots=True)
+class _Place:
+    """Up to where a folder has been read."""
+
+    session: SessionWatch
+    inode: int = 0
+    offset: int = 0
+    manifest_at: int = 0
+
+
+class CaptureTail:
+    """The sessions of a capture folder that were active of late, or all of them."""
+
+    def __init__(self, captures: Path, *, every: bool = False) -> None:
+        self._captures = captures
+        self._every = every
+        self._places: dict[Path, _Place] = {}
+        self._parts: dict[Path, InFlight] = {}
+        self._told: set[str] = set()
+
+    @property
+    def sessions(self) -> list[SessionWatch]:
+        """In the order in which they were met."""
+        return [place.session for place in self._places.values()]
+
+    def look(self, now: float) -> list[SeenCall]:
+        """Reads what is new; gives the exchanges that have finished since."""
+        found = []
+        for folder in self._folders(now):
+            place = self._places.setdefault(folder, _Place(SessionWatch(folder.name)))
+            found += self._read_lines(folder, place)
+            self._read_manifest(folder, place)
+            place.session.fly(self._in_flight(folder, now))
+        new = [call for call in found if call.exchange.flow_id not in self._told]
+        self._told.update(call.exchange.flow_id for call in new)
+        return new
+
+    def _folders(self, now: float) -> list[Path]:
+        folders = _session_folders(self._captures)
+        if self._every:
+            return folders
+        active = {folder: _active_at(folder) for folder in folders}
+        newest = max(active, key=lambda folder: active[folder], default=None)
+        return [
+            folder
+            for folder, at in active.items()
+            if folder in self._places or at > now - RECENT_SECONDS or folder == newest
+        ]
+
+    def _read_lines(self, folder: Path, place: _Place) -> list[SeenCall]:
+        try:
+            with (folder / EXCHANGES).open("rb") as file:
+                told = os.fstat(file.fileno())
+                if told.st_ino != place.inode or told.st_size < place.offset:
+                    place.session = SessionWatch(folder.name)
+                    place.inode, place.offset, place.manifest_at = told.st_ino, 0, 0
+                file.seek(place.offset)
+                data = file.read()
+        except (FileNotFoundError, IsADirectoryError):
+            return []
+        whole, end, _ = data.rpartition(b"\n")  # the last line may still be on its way
+        place.offset += len(whole) + len(end)
+        exchanges = filter(None, map(_exchange, whole.split(b"\n")))
+        return [call for call in map(place.session.add, exchanges) if call]
+
+    def _read_manifest(self, folder: Path, place: _Place) -> None:
+        try:
+            written = (folder / MANIFEST).stat().st_mtime_ns
+        except FileNotFoundError:
+            return
+        if written != place.manifest_at:
+            place.manifest_at = written
+            place.session.manifest = read_manifest(folder)
+
+    def _in_flight(self, folder: Path, now: float) -> list[InFlight]:
+        found = []
+        for part in folder.glob(f"*{PART_SUFFIX}"):
+            flight = self._part(part, now)
+            if flight is not None:
+                found.append(flight)
+        gone = [p for p in self._parts if p.parent == folder and not p.exists()]
+        for part in gone:
+            del self._parts[part]
+        return found
+
+    def _part(self, part: Path, now: float) -> InFlight | None:
+        """Its head is read until the answer's own head has come; then only its size."""
+        known = self._parts.get(part)
+        try:
+            told = part.stat()
+            size = told.st_size
+            if told.st_mtime < now - _ABANDONED_SECONDS:
+                return None
+            if known is None or (known.status is None and size != known.part_bytes):
+                with part.open("rb") as file:
+                    known = _flight(file.read(_HEAD_BYTES))
+        except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):  # or no part at all
+            return None
+        if known is None:
+            return None
+        self._parts[part] = replace(known, part_bytes=size)
+        return self._parts[part]
+
+
+def _flight(data: bytes) -> InFlight | None:
+    lines = data.split(b"\n")[:-1]
+    if not lines:
+        return None
+    request = _object(lines[0]).get("request")
+    if not isinstance(request, dict):
+        return None
+    base, facts = _dict(request.get("base")), _dict(request.get("facts"))
+    response = _dict(_object(lines[1]).get("response")) if len(lines) > 1 else {}
+    return InFlight(
+        flow_id=str(request.get("flow_id")),
+        sequence=int(request.get("sequence") or 0),
+        started=float(base.get("started") or 0.0),
+        kind=str(base.get("kind")),
+        model=base.get("model"),
+        agent_id=facts.get("agent_id"),
+        agent_type=facts.get("agent_type"),
+        status=response.get("status"),
+        first_byte=response.get("at"),
+    )
+
+
+def _exchange(line: bytes) -> Exchange | None:
+    try:
+        return parse_exchange(line) if line.strip() else None
+    except ValueError:
+        return None  # cut short by a kill
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        return _dict(parse_json(line))
+    except ValueError:
+        return {}
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _session_folders(captures: Path) -> list[Path]:
+    """Those of sessions, `unknown`, and of a session whose first call is still under way."""
+    if not captures.is_dir():
+        return []
+    return sorted(
+        folder
+        for folder in captures.iterdir()
+        if is_session_id(folder.name) and folder.is_dir() and not folder.is_symlink()
+    )
+
+
+def _active_at(folder: Path) -> float:
+    """A part that comes or goes changes its folder; a line, the file."""
+    times = [folder.stat().st_mtime]
+    if (lines := folder / EXCHANGES).exists():
+        times.append(lines.stat().st_mtime)
+    return max(times)

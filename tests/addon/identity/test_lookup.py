@@ -1,0 +1,132 @@
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from addon.hooks.sessions import SessionsMap
+from addon.identity.lookup import SessionLookup
+from addon.identity.processes import ClientProcess
+
+CLIENT = ClientProcess(500, 1000.0, ((400, 900.0), (300, 800.0)))
+
+
+def entry(session_id: str, pid: int, created: float) -> dict[str, Any]:
+    metadata = {"claude_pid": pid, "process_created_at": created}
+    return {"session_id": session_id, "state": "active", "metadata": metadata}
+
+
+class Folder:
+    """A map of sessions and a client's folder, both empty."""
+
+    def __init__(self, root: Path) -> None:
+        self._map = root / "sessions.json"
+        self._live = root / "claude" / "sessions"
+        self._live.mkdir(parents=True)
+        self.lookup = SessionLookup(SessionsMap(self._map), root / "claude")
+
+    def map(self, *entries: dict[str, Any]) -> None:
+        self._map.write_text(json.dumps({"version": 1, "sessions": entries}))
+
+    def live(self, pid: int, text: str) -> None:
+        (self._live / f"{pid}.json").write_text(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_the_process_itself_goes_before_its_ancestors(folder: Folder) -> None:
+    folder.map(entry("own", 500, 1000.0), entry("above", 400, 900.0))
+    assert folder.lookup.by_process(CLIENT) == "own"
+
+
+def test_the_nearest_ancestor_speaks_for_a_child(folder: Folder) -> None:
+    folder.map(entry("far", 300, 800.0), entry("near", 400, 900.0))
+    assert folder.lookup.by_process(CLIENT) == "near"
+
+
+def test_no_ancestor_speaks_for_a_client(folder: Folder) -> None:
+    folder.map(entry("outer", 400, 900.0))
+    folder.lookup.is_client(CLIENT)
+    assert folder.lookup.by_process(CLIENT) is None
+
+
+def test_another_process_that_had_the_pid_is_not_it(folder: Folder) -> None:
+    folder.map(entry("old", 500, 100.0))
+    folder.lookup.tell(ClientProcess(500, 100.0), "older")
+    folder.lookup.is_client(ClientProcess(500, 100.0))
+    folder.map(entry("old", 500, 100.0), entry("above", 400, 900.0))
+    assert folder.lookup.by_process(CLIENT) == "above"
+
+
+def test_the_map_is_read_anew_when_a_session_starts(folder: Folder) -> None:
+    assert folder.lookup.by_process(CLIENT) is None
+    folder.map(entry("first", 500, 1000.0))
+    assert folder.lookup.by_process(CLIENT) == "first"
+    folder.map(entry("first", 500, 1000.0), entry("after clear", 500, 1000.0))
+    assert folder.lookup.by_process(CLIENT) == "after clear"
+
+
+def test_what_the_wire_told_counts_where_the_map_is_silent(folder: Folder) -> None:
+    folder.lookup.tell(CLIENT, "told")
+    folder.lookup.tell(None, "nobody's")
+    assert folder.lookup.by_process(CLIENT) == "told"
+    child = ClientProcess(600, 1100.0, ((500, 1000.0), (400, 900.0)))
+    assert folder.lookup.by_process(child) == "told"
+    folder.map(entry("hooked", 500, 1000.0))
+    assert folder.lookup.by_process(CLIENT) == "hooked"
+
+
+def test_no_process_has_no_session(folder: Folder) -> None:
+    assert folder.lookup.by_process(None) is None
+    assert folder.lookup.by_live_record(None) is None
+
+
+def test_the_newest_entry_of_a_session_is_given(folder: Folder) -> None:
+    folder.map(entry("s", 1, 1.0), entry("other", 2, 1.0), entry("s", 3, 1.0))
+    found = folder.lookup.entry("s")
+    assert found is not None
+    assert found.pid == 3
+    assert folder.lookup.entry("nobody") is None
+
+
+def test_a_live_record_names_the_session_of_its_pid(folder: Folder) -> None:
+    now = time.time()
+    process = ClientProcess(500, now - 1)
+    folder.live(500, json.dumps({"pid": 500, "sessionId": "s-1", "startedAt": now * 1000}))
+    assert folder.lookup.by_live_record(process) == "s-1"
+
+
+def test_a_record_that_a_crashed_client_left_is_not_the_next_one_s(folder: Folder) -> None:
+    record = {"pid": 500, "sessionId": "s-1", "startedAt": 5_000_000}
+    folder.live(500, json.dumps(record))
+    assert folder.lookup.by_live_record(ClientProcess(500, 4999.0)) == "s-1"
+    assert folder.lookup.by_live_record(ClientProcess(500, 6000.0)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"pid": 501, "sessionId": "s"}',
+        '{"pid": 500}',
+        '{"pid": "500"}',
+        '{"pid": 500, "sessionId": 7}',
+        '{"pid": 500, "sessionId": ""}',
+    ],
+)
+def test_a_record_that_says_nothing_says_nothing(folder: Folder, text: str) -> None:
+    folder.live(500, text)
+    assert folder.lookup.by_live_record(CLIENT) is None
+
+
+def test_files_beside_the_record_are_never_opened(folder: Folder, tmp_path: Path) -> None:
+    key = tmp_path / "claude" / "sessions" / "500.key"
+    key.mkdir()  # opening it would fail
+    assert folder.lookup.by_live_record(CLIENT) is None

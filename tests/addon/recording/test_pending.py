@@ -1,0 +1,163 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from addon.identity.processes import ClientProcess
+from addon.recording import pending as waiting
+from tests.addon.recording.recorders import START, STOP, RecorderRig, open_rig
+
+CLIENT = ClientProcess(500, 1000.0)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[RecorderRig]:
+    with open_rig(tmp_path, CLIENT) as rig:
+        yield rig
+
+
+def counts(rig: RecorderRig, session: str | None) -> int:
+    count: int = rig.manifest(session)["counts"].get("exchanges", 0)
+    return count
+
+
+def test_an_exchange_waits_under_unknown(rig: RecorderRig) -> None:
+    rig.whole("f-1")
+    assert [line["identified_by"] for line in rig.lines(None)] == ["none"]
+    assert rig.names(None) == [
+        "0001_req_v1_messages.json",
+        "0001_resp_v1_messages.json",
+        "exchanges.jsonl",
+        "manifest.json",
+    ]
+    assert (rig.file(None, "0001_req_v1_messages.json")["session_id"], counts(rig, None)) == (
+        None,
+        1,
+    )
+
+
+def test_it_is_filed_with_the_first_session_of_its_process(rig: RecorderRig) -> None:
+    rig.whole("f-1")
+    rig.whole("f-2")
+    rig.hooked("s-1", CLIENT)
+    rig.recorder.settle()
+    assert [(line["flow_id"], line["sequence"]) for line in rig.lines("s-1")] == [
+        ("f-1", 1),
+        ("f-2", 2),
+    ]
+    assert {line["identified_by"] for line in rig.lines("s-1")} == {"process"}
+    assert rig.lines(None) == []
+    assert rig.names(None) == ["exchanges.jsonl", "manifest.json"]
+    assert (counts(rig, "s-1"), counts(rig, None)) == (2, 0)
+    assert rig.manifest("s-1")["evidence"] == {"process": 2}
+    assert rig.manifest("s-1")["cwd"] == "/p"
+    for name in ("0002_req_v1_messages.json", "0002_resp_v1_messages.json"):
+        told = rig.file("s-1", name)
+        assert (told["session_id"], told["identified_by"], told["sequence"]) == (
+            "s-1",
+            "process",
+            2,
+        )
+
+
+def test_one_that_is_in_flight_when_its_session_starts_is_filed_when_it_ends(
+    rig: RecorderRig,
+) -> None:
+    rig.begin("f-1")
+    rig.answer("f-1", START)
+    rig.recorder.settle()
+    rig.hooked("s-1", CLIENT)
+    rig.recorder.settle()
+    assert [name for name in rig.names(None) if name.endswith(".part")]
+    rig.answer("f-1", STOP)
+    rig.end("f-1")
+    rig.recorder.settle()
+    (line,) = rig.lines("s-1")
+    assert (line["complete"], line["identified_by"]) == (True, "process")
+    assert rig.names(None) == ["exchanges.jsonl", "manifest.json"]
+    assert rig.names("s-1") == [
+        "0001_req_v1_messages.json",
+        "0001_resp_v1_messages.json",
+        "exchanges.jsonl",
+        "manifest.json",
+    ]
+
+
+def test_the_wire_may_name_the_session_first(rig: RecorderRig) -> None:
+    rig.whole("f-1")
+    rig.whole("f-2", "s-1")
+    assert [(line["flow_id"], line["identified_by"]) for line in rig.lines("s-1")] == [
+        ("f-2", "header"),
+        ("f-1", "process"),
+    ]
+    assert rig.lines(None) == []
+
+
+def test_a_live_record_may_too(rig: RecorderRig, tmp_path: Path) -> None:
+    rig.whole("f-1")
+    record = tmp_path / "claude" / "sessions" / "500.json"
+    record.parent.mkdir(parents=True)
+    record.write_text('{"pid": 500, "sessionId": "s-1"}')
+    rig.recorder.settle()
+    assert [line["identified_by"] for line in rig.lines("s-1")] == ["live_record"]
+
+
+def test_another_session_s_exchanges_stay(rig: RecorderRig) -> None:
+    rig.whole("f-1")
+    rig.hooked("s-1", ClientProcess(501, 1000.0))
+    rig.recorder.settle()
+    assert [line["flow_id"] for line in rig.lines(None)] == ["f-1"]
+
+
+@pytest.mark.parametrize("name", ["../../etc/x", "", "unknown", "a" * 65])
+def test_a_name_that_is_no_session_is_not_waited_for(
+    rig: RecorderRig, tmp_path: Path, name: str
+) -> None:
+    rig.whole("f-1")
+    rig.hooked(name, CLIENT)
+    rig.recorder.settle()
+    assert [line["flow_id"] for line in rig.lines(None)] == ["f-1"]
+    assert sorted(path.name for path in rig.store.root.iterdir()) == [
+        ".gitignore",
+        "traffic.log",
+        "unknown",
+    ]
+
+
+TELEMETRY: dict[str, Any] = {
+    "target": "/api/event_logging/batch",
+    "body": b'{"session_id":"hinted"}',
+}
+
+
+def test_telemetry_names_a_session_only_when_nothing_better_came(rig: RecorderRig) -> None:
+    rig.whole("f-1", at=1e11, **TELEMETRY)  # it will not have waited long for ages
+    rig.whole("f-2", at=1e11, target="/api/hello")
+    rig.hooked("s-1", CLIENT)
+    rig.recorder.settle()
+    assert [line["flow_id"] for line in rig.lines("s-1")] == ["f-1", "f-2"]
+    assert rig.lines("hinted") == []
+
+
+def test_telemetry_names_it_for_all_of_its_process_in_the_end(rig: RecorderRig) -> None:
+    """The rig's exchanges ended long ago, by the clock that patience goes by."""
+    rig.whole("f-1", target="/api/hello")
+    rig.whole("f-2", **TELEMETRY)
+    assert {line["flow_id"] for line in rig.lines("hinted")} == {"f-1", "f-2"}
+    assert {line["identified_by"] for line in rig.lines("hinted")} == {"telemetry"}
+    rig.whole("f-3", target="/api/hello")
+    assert [line["identified_by"] for line in rig.lines("hinted")][-1] == "process"
+
+
+def test_what_waits_for_too_many_processes_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_MOST_PROCESSES", 1)
+    with open_rig(tmp_path, CLIENT) as rig:
+        rig.whole("f-1")
+        rig.process = ClientProcess(501, 1.0)
+        rig.whole("f-2")
+        rig.hooked("s-1", CLIENT)
+        rig.recorder.settle()
+        assert [line["flow_id"] for line in rig.lines(None)] == ["f-1", "f-2"]

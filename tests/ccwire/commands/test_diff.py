@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from ccwire.cli import main
+from ccwire.wire.format import Exchange, file_name
+from lab.made_session import MadeSession
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def write(folder: Path, call: Exchange, direction: str, content: dict[str, Any]) -> None:
+    path = folder / file_name(call.sequence, direction, call.path)
+    path.write_bytes(orjson.dumps(content))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two calls of one thread, the second a message longer; a side call without a turn."""
+    made = MadeSession(SESSION)
+    first = made.call(texts=("Hello there.",))
+    side = made.call(in_transcript=False, request_class="auxiliary", tools=0)
+    second = made.call(texts=("Goodbye.",))
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    capture = tmp_path / "captures" / SESSION
+    said = [{"role": "user", "content": "hi"}]
+    for call, messages, answer in (
+        (first, said, "Hello there."),
+        (side, said, "{}"),
+        (second, [*said, {"role": "assistant", "content": "Hello there."}], "Goodbye."),
+    ):
+        body = {"type": "json", "data": {"model": call.model, "messages": messages}}
+        write(capture, call, "req", {"headers": {"anthropic-beta": "one, two"}, "body": body})
+        content = [{"type": "text", "text": answer}]
+        write(capture, call, "resp", {"message": {"id": call.message_id, "content": content}})
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, width: int = 160) -> Result:
+    where = ["--captures", str(folder / "captures"), "--claude-dir", str(folder / "claude")]
+    return CliRunner(env={"COLUMNS": str(width)}).invoke(main, ["diff", *arguments, *where])
+
+
+def test_a_request_is_compared_with_the_one_before_in_its_thread(folder: Path) -> None:
+    (call,) = json.loads(run(folder, SESSION, "3", "--json").stdout)["calls"]
+    assert call["previous"] == 1
+    assert [(change["place"], change["change"]) for change in call["request"]] == [
+        ("messages[1]", "added")
+    ]
+    assert [(block["type"], block["verdict"]) for block in call["answer"]] == [("text", "equal")]
+    assert call["transcript"] == [f"{SESSION}.jsonl:2"]
+
+
+def test_all_calls_are_shown_without_a_number(folder: Path) -> None:
+    result = run(folder, SESSION)
+    assert result.exit_code == 0
+    assert [line for line in result.stdout.splitlines() if line.startswith("call")] == [
+        f"call {n} /v1/messages claude-opus-5-5" for n in (1, 2, 3)
+    ]
+    assert "answer: no turn in the transcript" in result.stdout
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_lines_fit_the_terminal(folder: Path, width: int) -> None:
+    assert max(map(len, run(folder, SESSION, width=width).stdout.splitlines())) <= width
+
+
+def test_an_answer_that_was_kept_otherwise_is_exit_code_1(folder: Path) -> None:
+    path = next((folder / "claude").rglob(f"{SESSION}.jsonl"))
+    path.write_bytes(path.read_bytes().replace(b"Goodbye.", b"Good day."))
+    result = run(folder, SESSION, "3")
+    assert result.exit_code == 1
+    assert "[0] text changed at text, character 4" in result.stdout
+    assert "wire:       Goodbye." in result.stdout
+    assert "transcript: Good day." in result.stdout
+
+
+def test_a_call_that_is_not_there_is_exit_code_2(folder: Path) -> None:
+    result = run(folder, SESSION, "9")
+    assert result.exit_code == 2
+    assert "has no call 9" in result.stderr
+
+
+def test_what_a_terminal_would_obey_is_only_shown(folder: Path) -> None:
+    capture = folder / "captures" / SESSION
+    path = next(capture.glob("0003_req_*"))
+    said = {"role": "user", "content": "\x1b[31mred\ud800"}
+    body = {"type": "json", "data": {"messages": [said]}}
+    path.write_text(json.dumps({"headers": {}, "body": body}))
+    shown = run(folder, SESSION, "3").stdout
+    assert "\x1b" not in shown
+    assert "\u241b[31mred\\ud800" in shown
+    (call,) = json.loads(run(folder, SESSION, "3", "--json").stdout)["calls"]
+    assert call["request"][0]["after"]["text"] == "\x1b[31mred\ud800"

@@ -1,0 +1,198 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from addon.claude_settings.files import hook_command
+from ccwire.cli import main
+
+COMMENTED = """{
+   // odd indentation, a comment, no newline at the end
+   "model": "opus", /* mine */
+   "hooks": {
+      "Stop": [
+         { "hooks": [ { "type": "command", "command": "say done" } ] }
+      ]
+   }
+}"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("addon.claude_settings.files.MANAGED", tmp_path / "managed.json")
+    (tmp_path / "claude").mkdir()
+    return folder
+
+
+@pytest.fixture
+def user_settings(project: Path) -> Path:
+    return project.parent / "claude" / "settings.json"
+
+
+def _hooks(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["hooks", *arguments])
+
+
+def test_install_status_and_uninstall_of_settings_with_comments_and_other_hooks(
+    user_settings: Path,
+) -> None:
+    user_settings.write_text(COMMENTED)
+    done = _hooks("install")
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "The file as it was is kept as settings.json.before-ccwire.\n"
+        f"The hooks are in {user_settings} now: each session that starts is noted.\n"
+    )
+    command = json.dumps(hook_command())
+    text = user_settings.read_text()
+    assert text.startswith(
+        """{
+   // odd indentation, a comment, no newline at the end
+   "model": "opus", /* mine */
+   "hooks": {
+      "Stop": [
+         { "hooks": [ { "type": "command", "command": "say done" } ] },
+         {
+            "hooks": [
+               {
+                  "type": "command",
+                  "command": """
+        + command
+        + """,
+                  "timeout": 10
+               }
+            ]
+         }
+      ],
+      "SessionStart": [
+"""
+    )
+    assert not text.endswith("\n")
+    shown = _hooks("status")
+    assert shown.exit_code == 0
+    assert "installed, 5 of 5 events" in shown.stdout
+    assert "user: Stop, SessionStart, SessionEnd, UserPromptSubmit, SubagentStop" in shown.stdout
+    assert f"  {hook_command()}\n" in shown.stdout
+    assert _hooks("install").stdout == (
+        f"The hooks are in {user_settings} already; nothing changed.\n"
+    )
+    assert _hooks("uninstall").stdout == f"The hooks are out of {user_settings}.\n"
+    assert user_settings.read_text() == COMMENTED
+    assert _hooks("uninstall").stdout == (
+        f"There are no hooks of ccwire in {user_settings}; nothing changed.\n"
+    )
+
+
+def test_project_and_local_settings_are_made_and_removed_again(project: Path) -> None:
+    done = _hooks("install", "--scope", "project")
+    assert "`--scope local` keeps it to yourself" in done.stdout
+    assert "`--scope local`" not in _hooks("install", "--scope", "local").stdout
+    names = sorted(file.name for file in (project / ".claude").iterdir())
+    assert names == ["settings.json", "settings.local.json"]
+    for scope in ("project", "local"):
+        assert "held nothing else and is removed" in _hooks("uninstall", "--scope", scope).stdout
+    assert list((project / ".claude").iterdir()) == []
+
+
+def test_print_shows_the_settings_and_writes_nothing(user_settings: Path) -> None:
+    shown = _hooks("install", "--print")
+    assert list(json.loads(shown.stdout)["hooks"]) == [
+        "SessionStart",
+        "SessionEnd",
+        "UserPromptSubmit",
+        "Stop",
+        "SubagentStop",
+    ]
+    assert not user_settings.exists()
+    user_settings.write_text(COMMENTED)
+    _hooks("install")
+    installed = user_settings.read_text()
+    assert _hooks("uninstall", "--print").stdout == COMMENTED
+    assert user_settings.read_text() == installed
+
+
+def test_settings_that_are_not_valid_are_told_with_file_line_and_column(
+    user_settings: Path,
+) -> None:
+    user_settings.write_text('{\n  "a": 1,\n  b: 2\n}')
+    for arguments in (["install"], ["install", "--force"], ["uninstall"], ["install", "--print"]):
+        done = _hooks(*arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"ccwire: {user_settings}, line 3, column 3: a name in double quotes, or "
+            '"}", should stand here; nothing was written.\n'
+        )
+    assert user_settings.read_text() == '{\n  "a": 1,\n  b: 2\n}'
+    shown = _hooks("status")
+    assert shown.exit_code == 1
+    assert "line 3, column 3" in shown.stdout
+
+
+def test_comments_inside_our_hooks_need_force(user_settings: Path) -> None:
+    _hooks("install")
+    text = user_settings.read_text().replace('"timeout"', '/* patient */ "timeout"', 1)
+    user_settings.write_text(text)
+    refused = _hooks("uninstall")
+    assert refused.exit_code == 2
+    assert "has comments in it, which would be lost: move them, or add --force." in refused.stderr
+    assert user_settings.read_text() == text
+    done = _hooks("uninstall", "--force")
+    assert "The file as it was is kept as settings.json.before-ccwire." in done.stdout
+    assert user_settings.read_text() == "{}\n"
+
+
+def test_status_as_json_tells_scopes_events_and_drift(user_settings: Path) -> None:
+    stale = "/nowhere/python -I -S /nowhere/hook.py # ccwire"
+    hook = {"type": "command", "command": stale}
+    user_settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
+    shown = _hooks("status", "--json", "--scope", "user")
+    assert shown.exit_code == 1
+    assert json.loads(shown.stdout) == {
+        "scopes": [
+            {
+                "scope": "user",
+                "path": str(user_settings),
+                "exists": True,
+                "events": ["Stop"],
+                "commands": [stale],
+                "drift": [
+                    "missing: SessionStart, SessionEnd, UserPromptSubmit, SubagentStop",
+                    "the command is not that of this installation",
+                    "/nowhere/python is not there any more",
+                    "/nowhere/hook.py is not there any more",
+                ],
+                "disable_all_hooks": None,
+                "error": None,
+            }
+        ],
+        "disabled_by": None,
+    }
+    words = _hooks("status").stdout
+    assert "drifted, 1 of 5 events" in words
+    assert "`ccwire hooks install --scope user` puts that right." in words
+    _hooks("install")
+    assert _hooks("status").exit_code == 0
+
+
+def test_hooks_that_are_switched_off_are_told(user_settings: Path) -> None:
+    user_settings.write_text('{"disableAllHooks": true}')
+    assert _hooks("status").exit_code == 0
+    assert "they will not run" in _hooks("install").stdout
+    shown = _hooks("status")
+    assert shown.exit_code == 1
+    assert f"The client runs no hooks here: disableAllHooks in {user_settings}." in shown.stdout
+
+
+def test_another_claude_folder_can_be_named(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    _hooks("install", "--claude-dir", str(tmp_path / "other"))
+    assert (tmp_path / "other" / "settings.json").exists()
+    refused = _hooks("install", "--claude-dir", str(tmp_path / "no" / "such"))
+    assert refused.exit_code == 2
+    assert "No such file or directory; nothing was written." in refused.stderr

@@ -1,0 +1,230 @@
+"""`ccwire pack`: nothing is lost whatever happens, and every reader goes on."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from addon.storage.folder import CaptureStore
+from ccwire.cli import main
+from ccwire.commands.pack import Busy, pack_session, unpack_session
+from ccwire.wire.format import EXCHANGES, file_name
+from ccwire.wire.pack import described, exchange_files, members, packs, verify
+from correlate.schema.observe.walk import observe
+from lab.made_session import MadeSession
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+OTHER = "22222222-2222-4333-8444-555555555555"
+LATER = time.time() + 60
+
+
+def write_files(folder: Path, numbers: range) -> None:
+    for number in numbers:
+        messages = [{"role": "user", "content": f"message {n} " * 40} for n in range(number)]
+        body = {"type": "json", "size": 1, "data": {"messages": messages, "tools": []}}
+        for direction in ("req", "resp"):
+            path = folder / file_name(number, direction, "/v1/messages")
+            path.write_bytes(orjson.dumps({"sequence": number, "body": body}))
+            path.chmod(0o600)
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Path:
+    """Two sessions; in the first, one side call whose purpose only its request file tells."""
+    for session in (SESSION, OTHER):
+        made = MadeSession(session)
+        made.prompt("go")
+        made.call(("text",))
+        made.call(in_transcript=False, request_class=None, tools=0, messages=1)
+        folder = made.write_capture(tmp_path / "captures")
+        made.write(tmp_path / "claude")
+        write_files(folder, range(1, 4))
+        for path in folder.iterdir():
+            os.utime(path, (1_794_000_000, 1_794_000_000))
+    return tmp_path / "captures"
+
+
+@pytest.fixture
+def folder(captures: Path) -> Path:
+    return captures / SESSION
+
+
+def run(captures: Path, *arguments: str) -> Result:
+    where = ["--captures", str(captures), "--claude-dir", str(captures.parent / "claude")]
+    return CliRunner(env={"COLUMNS": "120"}).invoke(main, [*arguments, *where])
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    return {path.name: (path.read_bytes(), described(path)) for path in exchange_files(folder)}
+
+
+def all_there(folder: Path) -> dict[str, bytes]:
+    """Every exchange file's bytes, open or packed."""
+    found = {entry.name: data for pack in packs(folder) for entry, data in members(pack)}
+    return found | {path.name: path.read_bytes() for path in exchange_files(folder)}
+
+
+def test_packing_and_unpacking_brings_everything_back(captures: Path, folder: Path) -> None:
+    before = contents(folder)
+    packed = run(captures, "pack", SESSION, "--json")
+    assert packed.exit_code == 0, packed.output
+    (outcome,) = json.loads(packed.output)["sessions"]
+    assert (outcome["did"], outcome["files"]) == ("packed", 6)
+    assert outcome["after"] < outcome["before"]
+    assert exchange_files(folder) == []
+    assert [pack.name for pack in packs(folder)] == ["0003_pack.tar.zst"]
+    assert packs(folder)[0].stat().st_mode & 0o777 == 0o600
+    unpacked = run(captures, "pack", SESSION, "--unpack", "--json")
+    assert json.loads(unpacked.output)["sessions"][0]["did"] == "unpacked"
+    assert contents(folder) == before
+    assert packs(folder) == []
+
+
+def test_reconcile_says_the_same_of_a_packed_session(captures: Path) -> None:
+    before = run(captures, "reconcile", SESSION, "--json").output
+    run(captures, "pack", SESSION)
+    assert run(captures, "reconcile", SESSION, "--json").output == before
+    assert "inferred: it offers no tools" in before
+
+
+def test_schema_sees_the_same_in_a_packed_session(captures: Path, folder: Path) -> None:
+    before = observe([captures])
+    run(captures, "pack", SESSION)
+    after = observe([captures])
+    assert after.snapshot == before.snapshot
+    assert (after.exchanges, after.unreadable) == (before.exchanges, [])
+    assert before.exchanges == 6
+    (pack,) = packs(folder)
+    pack.write_bytes(pack.read_bytes()[:-40])
+    assert [(bad.path, bad.reason) for bad in observe([captures]).unreadable] == [(pack, "damaged")]
+
+
+def test_a_proxy_goes_on_numbering_behind_a_pack(captures: Path, folder: Path) -> None:
+    run(captures, "pack", SESSION)
+    slot = CaptureStore(captures).open_slot(SESSION, "/v1/messages")
+    slot.part.close()
+    assert slot.sequence == 4
+
+
+def test_packing_again_takes_in_what_came_since(captures: Path, folder: Path) -> None:
+    run(captures, "pack", SESSION)
+    write_files(folder, range(4, 6))
+    before = all_there(folder)
+    assert run(captures, "pack", SESSION).exit_code == 0
+    assert [pack.name for pack in packs(folder)] == ["0005_pack.tar.zst"]
+    assert all_there(folder) == before
+    assert "nothing to do" in run(captures, "pack", SESSION).output
+
+
+def test_keep_leaves_both(captures: Path, folder: Path) -> None:
+    before = contents(folder)
+    run(captures, "pack", SESSION, "--keep")
+    assert contents(folder) == before
+    assert len(verify(packs(folder)[0])) == 6
+    run(captures, "pack", SESSION)
+    assert exchange_files(folder) == []
+    run(captures, "pack", SESSION, "--unpack", "--keep")
+    assert contents(folder) == before
+    assert len(packs(folder)) == 1
+
+
+def test_a_session_under_way_is_refused(captures: Path, folder: Path) -> None:
+    part = folder / "0004_resp_v1_messages.part"
+    part.write_bytes(b"")
+    refused = run(captures, "pack", SESSION)
+    assert refused.exit_code == 2
+    assert "is being captured (an exchange is in flight)" in refused.output
+    part.unlink()
+    os.utime(folder / EXCHANGES)
+    assert "written to in the last 10 seconds" in run(captures, "pack", SESSION).output
+    every = json.loads(run(captures, "pack", "--all", "--json").output)["sessions"]
+    assert [(o["session_id"], o["did"]) for o in every] == [(SESSION, "busy"), (OTHER, "packed")]
+    assert len(exchange_files(folder)) == 6
+
+
+def test_wrong_usage_is_told(captures: Path) -> None:
+    assert run(captures, "pack").exit_code == 2
+    assert run(captures, "pack", SESSION, "--all").exit_code == 2
+    assert "no session 'nope'" in run(captures, "pack", "nope").output
+
+
+def test_a_damaged_pack_is_left_alone(captures: Path, folder: Path) -> None:
+    run(captures, "pack", SESSION)
+    (pack,) = packs(folder)
+    data = pack.read_bytes()
+    pack.write_bytes(data[:-40])
+    told = run(captures, "pack", SESSION, "--unpack")
+    assert told.exit_code == 2
+    assert "nothing was removed" in told.output
+    assert pack.exists()
+    write_files(folder, range(4, 5))
+    assert run(captures, "pack", SESSION).exit_code == 2
+    assert len(exchange_files(folder)) >= 2
+
+
+def test_a_full_disk_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(folder)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ccwire.wire.pack.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        pack_session(folder, now=LATER)
+    assert contents(folder) == before
+    assert list(folder.glob(".packing*")) == []
+
+
+@pytest.mark.parametrize("unpack", [False, True], ids=["pack", "unpack"])
+def test_killed_at_any_file_operation_nothing_is_lost(folder: Path, unpack: bool) -> None:
+    for path in exchange_files(folder)[2:]:
+        path.unlink()
+    before = contents(folder)
+    data = {name: content for name, (content, _) in before.items()}
+    act = unpack_session if unpack else pack_session
+    moment = 0
+    while True:
+        if unpack:
+            pack_session(folder, now=LATER)
+        killed = _killed_at(moment, folder, act)
+        assert all_there(folder) == data, f"at operation {moment}"
+        unpack_session(folder, now=LATER)
+        assert contents(folder) == before
+        assert sorted(p.name for p in folder.iterdir() if p.name.startswith(".")) == [".lock"]
+        if not killed:
+            break
+        moment += 1
+    assert moment > 10
+
+
+def _killed_at(moment: int, folder: Path, act: Any) -> bool:
+    """Has a child do it, killed before its file operation of that number; False: it got by."""
+    child = os.fork()
+    if child == 0:
+        left = moment
+
+        def count(event: str, _: object) -> None:
+            nonlocal left
+            if event in ("open", "os.rename", "os.remove", "os.chmod", "os.utime"):
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                left -= 1
+
+        sys.addaudithook(count)
+        act(folder, now=LATER)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0 or os.WTERMSIG(status) == signal.SIGKILL, status
+    return status != 0
+
+
+def test_busy_is_told_to_callers(folder: Path) -> None:
+    with pytest.raises(Busy):
+        pack_session(folder, now=1_794_000_001)

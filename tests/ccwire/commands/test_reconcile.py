@@ -1,0 +1,194 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from ccwire.cli import main
+from ccwire.wire.format import EXCHANGES
+from lab.made_session import MadeSession, write_lines
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+OTHER = "22222222-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = MadeSession(SESSION, final=False, version="2.1.39")
+    made.prompt("go")
+    made.call(("text", "tool_use"), output=249)
+    made.call(in_transcript=False, request_class="auxiliary", model="claude-haiku-4-5", output=11)
+    made.call(agent_id="a1", output=40, model="claude-future-9")
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, width: int = 160) -> Result:
+    where = ["--captures", str(folder / "captures"), "--claude-dir", str(folder / "claude")]
+    runner = CliRunner(env={"COLUMNS": str(width)})
+    return runner.invoke(main, ["reconcile", *arguments, *where])
+
+
+def as_json(folder: Path, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(folder, *arguments, "--json").stdout)
+    return found
+
+
+def break_transcript(folder: Path) -> None:
+    path = next((folder / "claude").rglob(f"{SESSION}.jsonl"))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
+
+
+def test_the_json_has_the_promised_names(folder: Path) -> None:
+    report = as_json(folder, SESSION)
+    assert report["session_id"] == SESSION
+    assert report["claude_versions"] == ["2.1.39"]
+    assert report["unexplained"] == 0
+    assert report["turns_without_call"] == []
+    first = report["calls"][0]
+    assert {
+        "sequence", "kind", "agent_id", "model", "status", "complete", "request_id",
+        "message_id", "wire", "transcript", "verdict", "explained", "evidence",
+    } <= first.keys()  # fmt: skip
+    assert first["wire"]["output_tokens"] == 249
+    assert first["transcript"]["output_tokens"] == 2
+    assert (first["verdict"], first["kind"], first["explained"]) == ("placeholder", "main", True)
+    side = report["calls"][1]
+    assert (side["verdict"], side["kind"], side["transcript"]) == ("wire-only", "auxiliary", None)
+    assert report["totals"]["wire"]["output_tokens"] == 300
+    assert report["totals"]["wire"]["models"]["claude-haiku-4-5"]["output_tokens"] == 11
+    assert report["totals"]["transcript"]["output_tokens"] == 4
+    assert report["totals"]["cost_state"] is None
+    assert report["agent_details"][0]["agent_id"] == "a1"
+    assert report["records"] == {"user": 1, "assistant": 3}
+
+
+def test_a_model_without_a_price_is_said_to_be_unpriced(folder: Path) -> None:
+    report = as_json(folder, SESSION)
+    assert report["cost"]["unpriced"] == ["claude-future-9"]
+    assert "claude-future-9" not in report["cost"]["wire_by_model"]
+    assert report["cost"]["wire_usd"] > report["cost"]["transcript_usd"] > 0
+    assert "unpriced" in run(folder, SESSION).stdout
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_table_fits_the_terminal(folder: Path, width: int) -> None:
+    result = run(folder, SESSION, "-v", width=width)
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= width
+    assert "placeholder" in result.stdout
+    assert result.stdout.rstrip().endswith("0 unexplained")
+
+
+def test_what_is_unexplained_is_named_and_gives_exit_code_1(folder: Path) -> None:
+    break_transcript(folder)
+    result = run(folder, SESSION)
+    assert result.exit_code == 1
+    assert "call 1: wire-only: unknown: a whole answer" in result.stdout
+    assert result.stdout.rstrip().endswith("1 unexplained")
+    assert run(folder, SESSION, "--json").exit_code == 1
+
+
+def test_all_sessions_are_a_line_each_and_a_grand_total(folder: Path) -> None:
+    other = MadeSession(OTHER)
+    other.call(output=1000)
+    other.write(folder / "claude", folder / "captures")
+    lines = run(folder, "--all").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["session", SESSION, OTHER, "2", "+", "0"]
+    assert lines[3].split()[:4] == ["2", "sessions", "4", "1,300"]
+    report = as_json(folder, "--all")
+    assert [session["session_id"] for session in report["sessions"]] == [SESSION, OTHER]
+    assert report["totals"]["wire"]["output_tokens"] == 1300
+    assert report["unexplained"] == 0
+
+
+def test_all_sessions_include_those_whose_calls_name_none(folder: Path) -> None:
+    nameless = MadeSession(OTHER, version="1.0.0")
+    nameless.call(output=1000)
+    nameless.write(folder / "claude")
+    unknown = folder / "captures" / "unknown"
+    unknown.mkdir()
+    write_lines(unknown / EXCHANGES, [call.to_json() for call in nameless.exchanges])
+    report = as_json(folder, "--all")
+    assert [session["session_id"] for session in report["sessions"]] == [SESSION, OTHER]
+    assert report["totals"]["wire"]["output_tokens"] == 1300
+
+
+def test_all_sessions_give_exit_code_1_if_one_does(folder: Path) -> None:
+    break_transcript(folder)
+    assert run(folder, "--all").exit_code == 1
+
+
+def test_a_share_is_shown_alone(folder: Path) -> None:
+    report = as_json(folder, SESSION, "--agent", "a1")
+    assert [call["sequence"] for call in report["calls"]] == [3]
+
+
+@pytest.mark.parametrize("shape", ["object", "array", "lines"])
+def test_what_the_client_printed_is_one_more_witness(
+    folder: Path, tmp_path: Path, shape: str
+) -> None:
+    wire = as_json(folder, SESSION)["totals"]["wire"]
+    usage = {
+        "inputTokens": wire["input_tokens"],
+        "outputTokens": wire["output_tokens"],
+        "cacheReadInputTokens": wire["cache_read_input_tokens"],
+        "cacheCreationInputTokens": wire["cache_creation_input_tokens"],
+    }
+    result = {"type": "result", "total_cost_usd": 1.5, "modelUsage": {"m": usage}}
+    start = {"type": "system"}
+    path = tmp_path / "printed"
+    path.write_bytes(
+        {
+            "object": orjson.dumps(result),
+            "array": orjson.dumps([start, result]),
+            "lines": orjson.dumps(start) + b"\n" + orjson.dumps(result) + b"\n",
+        }[shape]
+    )
+    (witness,) = as_json(folder, SESSION, "--result", str(path))["witnesses"]
+    assert (witness["name"], witness["usd"], witness["agrees"]) == ("result", 1.5, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name one session"),
+        (("--all", SESSION), "name one session"),
+        (("--all", "--agent", "a1"), "leave out --all"),
+        (("nope",), "no session 'nope'"),
+        ((SESSION, "--result", __file__), "is not JSON"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_exit_code_2(
+    folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    result = run(folder, *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_agent_that_is_not_there_is_one_sentence(folder: Path) -> None:
+    ran = run(folder, SESSION, "--agent", "nobody")
+    assert ran.exit_code == 2
+    assert ran.stderr == "ccwire: session 11111111 has no agent nobody; there are a1 and main.\n"
+
+
+def test_no_compaction_is_told_where_one_is_asked_for(folder: Path) -> None:
+    assert "there was no compaction" in run(folder, SESSION, "--since-compact").output
+    assert "there was no compaction" not in run(folder, SESSION).output
+
+
+def test_a_session_without_a_transcript_says_so(folder: Path) -> None:
+    shutil.rmtree(folder / "claude")
+    assert "No transcript of it was found" in run(folder, SESSION).output
+
+
+def test_what_cannot_be_read_or_written_is_one_sentence(folder: Path) -> None:
+    observe = ["schema", "observe", str(folder / "claude"), "-o", str(folder / "no" / "file")]
+    ran = CliRunner().invoke(main, observe)
+    assert ran.exit_code == 2
+    assert ran.stderr == f"ccwire: {folder}/no/file: No such file or directory.\n"

@@ -1,0 +1,130 @@
+"""`ccwire report`: one file, where it was asked for, whatever is missing."""
+
+import webbrowser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ccwire.cli import main
+from ccwire.wire.pack import exchange_files
+from tests.correlate.report.made import SESSION, ReportSession, small_session
+
+
+@pytest.fixture(autouse=True)
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReportSession:
+    made = small_session()
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return made
+
+
+def report(tmp_path: Path, *arguments: str) -> Result:
+    folders = ["--captures", str(tmp_path / "captures"), "--claude-dir", str(tmp_path / "claude")]
+    return CliRunner().invoke(main, ["report", *arguments, *folders])
+
+
+def test_it_is_written_here_and_named_by_the_session(tmp_path: Path) -> None:
+    result = report(tmp_path, SESSION)
+    page = tmp_path / "here" / "ccwire-report-6f1c2d3e.html"
+    size = page.stat().st_size
+    assert (result.exit_code, result.output) == (0, f"{page.name} ({size:,} bytes)\n")
+    assert page.read_text().startswith("<!doctype html>")
+    assert page.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_prefix_and_latest_will_do(tmp_path: Path) -> None:
+    for name in ("6f1c", "latest"):
+        assert report(tmp_path, name).output.startswith("ccwire-report-6f1c2d3e.html")
+
+
+def test_it_goes_where_it_is_told(tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    assert report(tmp_path, SESSION, "-o", str(target)).output.startswith(str(target))
+    assert SESSION in target.read_text()
+
+
+def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    target = tmp_path / "nowhere" / "out.html"
+    result = report(tmp_path, SESSION, "-o", str(target))
+    said = "cannot write {} (No such file or directory); give another place with -o."
+    assert (result.exit_code, result.stderr) == (2, f"ccwire: {said.format(target)}\n")
+
+
+def test_a_session_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    result = report(tmp_path, "nothing")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("ccwire: no session 'nothing' in ")
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_it_opens_in_the_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def open_it(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_it)
+    assert report(tmp_path, SESSION, "--open").exit_code == 0
+    assert opened == [(tmp_path / "here" / "ccwire-report-6f1c2d3e.html").as_uri()]
+
+
+def test_without_a_browser_it_says_where_the_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda url: False)
+    result = report(tmp_path, SESSION, "--open")
+    assert result.exit_code == 2
+    page = tmp_path / "here" / "ccwire-report-6f1c2d3e.html"
+    assert result.stderr == f"ccwire: no browser could be started; open {page} yourself.\n"
+
+
+def test_another_session_can_stand_beside_it(tmp_path: Path) -> None:
+    other = ReportSession("aaaa0000-0000-4000-8000-000000000001")
+    other.prompt("Once more.")
+    other.call(("text",), output=7)
+    other.write(tmp_path / "claude", tmp_path / "captures")
+    assert report(tmp_path, SESSION, "--compare", "aaaa").exit_code == 0
+    page = (tmp_path / "here" / "ccwire-report-6f1c2d3e.html").read_text()
+    assert other.session_id in page
+
+
+def test_a_session_to_compare_with_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    result = report(tmp_path, SESSION, "--compare", "nothing")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("ccwire: no session 'nothing' in ")
+
+
+def test_missing_pieces_are_on_the_page_and_no_error(tmp_path: Path) -> None:
+    folder = tmp_path / "captures" / SESSION
+    for path in exchange_files(folder)[2:]:
+        path.unlink()
+    (folder / "0001_resp_v1_messages.json").write_text("{")
+    (folder / "exchanges.jsonl").open("ab").write(b'{"sequence": 7, "cut')
+    for path in (tmp_path / "claude").rglob("agent-*.jsonl"):
+        path.unlink()
+    result = report(tmp_path, SESSION)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "here" / "ccwire-report-6f1c2d3e.html").read_text()
+    assert "Call 1: its response file is damaged and cannot be shown." in page
+    assert "Call 2 has no request file." in page
+    assert "exchanges.jsonl:7 is not whole" in page
+
+
+def test_a_session_of_the_unknown_folder_is_found_by_its_transcript(tmp_path: Path) -> None:
+    (tmp_path / "captures" / SESSION).rename(tmp_path / "captures" / "unknown")
+    result = report(tmp_path, SESSION)
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_a_transcript_that_no_captured_call_answers_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "captures" / SESSION).rename(tmp_path / "captures" / "unknown")
+    other = ReportSession("aaaa0000-0000-4000-8000-000000000001")
+    other.prompt("Not captured.")
+    other.call(("text",))
+    other.write(tmp_path / "claude")
+    result = report(tmp_path, "aaaa")
+    assert result.exit_code == 2
+    assert "no captured call answers to session aaaa0000" in result.stderr

@@ -1,0 +1,152 @@
+"""`ccwire run` around commands of every kind: exit codes, environment, a proxy that dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ccwire.commands.run import _troubles
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+def run(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ccwire", "run", *arguments],
+        env=environment(home, **more),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    base = {"HOME": str(home), "PATH": "/usr/bin:/bin", "TERM": "dumb"}
+    return {**base, "CCWIRE_SESSIONS": str(home / "sessions.json"), **more}
+
+
+def test_the_exit_code_and_the_output_are_the_commands_own(home: Path) -> None:
+    ran = run(home, "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (ran.returncode, ran.stdout) == (7, "out\n")
+    assert "err" in ran.stderr
+    assert "no exchange was captured" in ran.stderr
+
+
+def test_a_signal_that_ends_the_command_is_told_as_shells_do(home: Path) -> None:
+    assert run(home, "--quiet", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + 15
+
+
+def test_the_child_trusts_the_proxy_and_keeps_the_users_certificates(home: Path) -> None:
+    theirs = home / "theirs.pem"
+    theirs.write_text("THEIR CERTIFICATE\n")
+    script = 'echo "$HTTPS_PROXY"; cat "$NODE_EXTRA_CA_CERTS"'
+    ran = run(home, "--", "sh", "-c", script, NODE_EXTRA_CA_CERTS=str(theirs))
+    proxy, *bundle = ran.stdout.splitlines()
+    assert proxy.startswith("http://127.0.0.1:")
+    assert bundle[0] == "THEIR CERTIFICATE"
+    assert bundle[1] == "-----BEGIN CERTIFICATE-----"
+
+
+def test_a_command_that_does_not_exist_is_one_sentence(home: Path) -> None:
+    ran = run(home, "clade")
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "ccwire: there is no command 'clade'; is it installed and on your PATH?\n"
+    )
+
+
+@pytest.mark.parametrize("url", ["localhost", "http://[", "http://127.0.0.1:99999", "ftp://h"])
+def test_a_wrong_upstream_is_one_sentence(home: Path, url: str) -> None:
+    ran = run(home, "--upstream", url, "sh")
+    assert ran.returncode == 2
+    assert ran.stderr.count("\n") == 1
+    assert f"--upstream: {url!r} is not a base URL" in ran.stderr
+
+
+def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: Path) -> None:
+    (home / "file").write_text("not a folder")
+    ran = run(home, "--captures", "file", "--", "sh", "-c", "echo started")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "file cannot be written (Not a directory); give --captures DIR." in ran.stderr
+
+
+def test_what_the_capture_had_to_say_is_said_afterwards_each_once(tmp_path: Path) -> None:
+    lost = "[12:00:02.000] ccwire: an exchange could not be captured (OSError: full)\n"
+    (tmp_path / "proxy.log").write_text(
+        "[12:00:01.000] HTTP(S) proxy listening at 127.0.0.1:1.\n"
+        "[12:00:01.000] ccwire: capturing api.anthropic.com into captures\n"
+        f"{lost}12:00:02  11111111  messages  claude-sonnet-4-5  200\n{lost}"
+    )
+    said = ["ccwire: an exchange could not be captured (OSError: full)"]
+    assert _troubles(tmp_path / "proxy.log") == said
+
+
+def test_nothing_is_left_running_or_behind(home: Path) -> None:
+    ran = run(home, "--", "sh", "-c", "echo ${HTTPS_PROXY##*:}")
+    port = int(ran.stdout)
+    with pytest.raises(subprocess.CalledProcessError):
+        subprocess.run(["sh", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}"], check=True, stderr=-3)
+    assert not list(home.glob("ccwire-run-*"))
+
+
+def test_a_proxy_that_dies_comes_back_on_its_port_and_says_so(home: Path) -> None:
+    command = [sys.executable, "-m", "ccwire", "run", "--", "sh", "-c"]
+    command += ["echo $PPID; sleep 8; echo done"]
+    with subprocess.Popen(
+        command,
+        env=environment(home),
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        parent = int(running.stdout.readline())
+        time.sleep(0.2)
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        (proxy,) = [
+            int(pid) for pid in children if b"mitmdump" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(proxy, signal.SIGKILL)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (0, "done\n")
+    assert "the proxy has died" in err
+    assert "the proxy is back on its port" in err
+
+
+def test_settings_that_cannot_be_read_are_one_sentence(home: Path) -> None:
+    claude = home / "claude"
+    claude.write_text("#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
+    claude.chmod(0o755)
+    ran = run(home, str(claude), "--settings", "{bad")
+    assert ran.returncode == 2
+    assert "not valid JSON" in ran.stderr
+
+
+def test_the_hooks_are_added_for_this_run_and_the_users_settings_kept(home: Path) -> None:
+    claude = home / "claude"
+    claude.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = --version ]; then echo "2.1.325 (Claude Code)"; exit; fi\n'
+        'echo "$1"; cat "$2"; shift 2; echo; echo "$@"\n'
+    )
+    claude.chmod(0o755)
+    ran = run(home, str(claude), "-p", "hi", "--settings", '{"model":"m"}', "--verbose")
+    flag, overlay, rest = ran.stdout.splitlines()
+    assert flag == "--settings"
+    assert '"model":"m"' in overlay
+    assert '"SessionStart"' in overlay
+    assert "hook.py" in overlay
+    assert rest == "-p hi --verbose"

@@ -1,0 +1,119 @@
+import json
+import math
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ccwire.wire.json_text import dump, embeddable, parse_json
+from tests.properties import property_test
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'{"a": [1, 2.5, null, true]}', {"a": [1, 2.5, None, True]}),
+        (b' "x" ', "x"),
+        (rb'"\ud800"', "\ud800"),
+        (b'"\xc3\xbc"', "ü"),
+        (b'{"a":1,"a":2}', {"a": 2}),
+    ],
+)
+def test_json_may_be_embedded(data: bytes, value: Any) -> None:
+    assert embeddable(data) == value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"1],[2",
+        rb'"\ud800"],["x"',
+        rb'"\ud800","x"',
+        rb'"\ud800"]',
+        b"]" * 8 + b"[" * 8,
+        b"]" * 8 + b"," + b"[" * 8,
+        b"],[",
+        b" ",
+        b"NaN",
+        b"-Infinity",
+        b'\xef\xbb\xbf"mark"',
+        '"utf-16"'.encode("utf-16"),
+        b'"\xff"',
+        b'"\xed\xa0\x80"',
+        b'"line\nend"',
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+)
+def test_what_would_spoil_the_file_may_not(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        embeddable(data)
+
+
+@pytest.mark.parametrize("depth", [1_000, 1_024, 5_000, 9_000, 9_999, 10_000])
+def test_whatever_is_embedded_can_be_read_back_from_its_file(depth: int) -> None:
+    data = b"[" * depth + rb'"\ud800"' + b"]" * depth
+    try:
+        embeddable(data)
+    except ValueError:
+        return
+    parse_json(b'{"body":{"events":[{"data":' + data + b"}]}}")
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("ü", '"ü"'.encode()),
+        ("\ud800", rb'"\ud800"'),
+        ({"a": 10**30}, b'{"a":1000000000000000000000000000000}'),
+        ({"\udfff": [math.inf, -math.inf, math.nan]}, rb'{"\udfff":[null,null,null]}'),
+        (math.nan, b"null"),
+    ],
+)
+def test_what_orjson_refuses_is_written_all_the_same(value: Any, written: bytes) -> None:
+    assert dump(value) == written
+
+
+def test_a_value_that_is_too_deep_is_cut_there() -> None:
+    value: Any = "bottom"
+    for _ in range(400):
+        value = [value]
+    assert b"<nested too deeply>" in dump(value)
+    assert b"bottom" not in dump(value)
+
+
+def test_what_cannot_be_json_is_loud() -> None:
+    with pytest.raises(TypeError):
+        dump(object())
+
+
+text = st.text(st.characters(codec=None), max_size=5) | st.just("\ud800")
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@property_test
+@given(value=values)
+def test_what_is_written_reads_the_same(value: Any) -> None:
+    assert json.loads(dump(value)) == value
+
+
+@property_test
+@given(value=values)
+def test_any_json_text_is_embeddable(value: Any) -> None:
+    assert embeddable(json.dumps(value).encode()) == orjson_value(value)
+
+
+def orjson_value(value: Any) -> Any:
+    """orjson reads numbers past 64 bits as floats."""
+    try:
+        return orjson.loads(json.dumps(value))
+    except orjson.JSONDecodeError:
+        return value

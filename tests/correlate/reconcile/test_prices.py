@@ -1,0 +1,81 @@
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from genai_prices import (
+    calc_price,
+    extract_usage,  # type: ignore[attr-defined,unused-ignore]
+)
+from genai_prices.data_snapshot import get_snapshot
+
+from ccwire.wire.models import base_model
+from ccwire.wire.usage import Tokens
+from correlate.reconcile.prices import Price, price
+
+AT = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
+USAGE = {
+    "input_tokens": 1_000,
+    "output_tokens": 200,
+    "cache_creation_input_tokens": 300,
+    "cache_read_input_tokens": 5_000,
+    "cache_creation": {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200},
+    "server_tool_use": {"web_search_requests": 2},
+}
+
+
+def priced(model: str | None, usage: dict[str, Any]) -> Price | None:
+    return price(model, usage, Tokens.of(usage), AT)
+
+
+def anthropic_models() -> list[str]:
+    return [m.id for p in get_snapshot().providers if p.id == "anthropic" for m in p.models]
+
+
+@pytest.mark.parametrize("model", anthropic_models())
+@pytest.mark.parametrize("prompt", [1_000, 150_000, 400_000])
+def test_the_total_is_genai_prices_own(model: str, prompt: int) -> None:
+    usage = {**USAGE, "input_tokens": prompt}
+    extracted = extract_usage({"usage": usage, "model": model}, provider_id="anthropic").usage
+    wanted = calc_price(
+        extracted,
+        model,
+        provider_id="anthropic",
+        genai_request_timestamp=datetime.fromtimestamp(AT, UTC),
+    )
+    found = priced(model, usage)
+    assert found is not None
+    assert found.cost.total == wanted.total_price
+    assert found.client_usd == pytest.approx(float(wanted.total_price))
+
+
+def test_cache_writes_of_both_lifetimes_are_priced_apart() -> None:
+    found = priced("claude-sonnet-4-5-20250929", USAGE)
+    assert found is not None
+    assert found.cost.cache_write_5m == Decimal("0.000375")
+    assert found.cost.cache_write_1h == Decimal("0.0012")
+    assert found.cost.web_searches == Decimal("0.02")
+
+
+def test_an_unknown_model_has_no_price_rather_than_none_to_pay() -> None:
+    assert priced("gpt-unheard-of", USAGE) is None
+    assert priced("<synthetic>", USAGE) is None
+    assert priced(None, USAGE) is None
+
+
+def test_fast_mode_has_no_known_price() -> None:
+    assert priced("claude-opus-5-5", {**USAGE, "speed": "fast"}) is None
+
+
+def test_inference_held_within_the_us_costs_more_but_searches_do_not() -> None:
+    here = priced("claude-opus-5-5", USAGE)
+    there = priced("claude-opus-5-5", {**USAGE, "inference_geo": "us"})
+    assert here is not None
+    assert there is not None
+    assert there.cost.output == here.cost.output * Decimal("1.1")
+    assert there.cost.web_searches == here.cost.web_searches
+
+
+def test_the_mark_of_a_long_context_window_is_no_part_of_the_name() -> None:
+    assert base_model("claude-opus-5-5[1m]") == "claude-opus-5-5"
+    assert priced("claude-opus-5-5[1m]", USAGE) == priced("claude-opus-5-5", USAGE)

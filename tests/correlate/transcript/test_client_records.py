@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import orjson
+
+from ccwire.wire.usage import Tokens
+from correlate.transcript.client_records import (
+    StatsCache,
+    TypedPrompt,
+    read_history,
+    read_stats_cache,
+    short_of,
+)
+
+
+def test_the_clients_count_is_read(tmp_path: Path) -> None:
+    usage = {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 3}
+    stats = {
+        "version": 2,
+        "lastComputedDate": "2026-11-15",
+        "totalSessions": 4,
+        "totalMessages": 5,
+        "modelUsage": {"claude-opus-5-5": usage, "odd": None},
+    }
+    (tmp_path / "stats-cache.json").write_bytes(orjson.dumps(stats))
+    found = read_stats_cache(tmp_path)
+    assert found == StatsCache(
+        "2026-11-15", 4, 5, {"claude-opus-5-5": Tokens(input=1, output=2, cache_read=3)}
+    )
+
+
+def test_a_count_that_is_not_there_or_not_whole_is_none(tmp_path: Path) -> None:
+    assert read_stats_cache(tmp_path) is None
+    for text in ("{half", "[]"):
+        (tmp_path / "stats-cache.json").write_text(text)
+        assert read_stats_cache(tmp_path) is None
+
+
+def test_models_that_disagree_are_named_with_the_difference() -> None:
+    stats = StatsCache(None, None, None, {"a": Tokens(output=5), "b": Tokens(output=1)})
+    counted = {"a": Tokens(output=3), "b": Tokens(output=1), "c": Tokens(output=2)}
+    assert short_of(stats, counted) == {"a": Tokens(output=2), "c": Tokens(output=-2)}
+
+
+def test_typed_prompts_are_read(tmp_path: Path) -> None:
+    assert list(read_history(tmp_path)) == []
+    (tmp_path / "history.jsonl").write_text(
+        '{"display":"hi","timestamp":1500,"project":"/p","sessionId":"s1"}\n'
+        "{broken\n"
+        '{"display":"older client","project":"/p"}\n'
+    )
+    assert list(read_history(tmp_path)) == [
+        TypedPrompt("hi", 1.5, "/p", "s1"),
+        TypedPrompt("older client", None, "/p", None),
+    ]
