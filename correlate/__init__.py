@@ -1,1 +1,3 @@
-"""The reading side: captures and transcripts in, findings out. Never imports `addon` or mitmproxy."""
+"""The reading side: captures and transcripts in, findings out. Never imports `addon` or
+mitmproxy.
+"""
