@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,7 @@ def main(rounds: int, only: str, as_json: bool) -> None:
 
 
 def figures(rounds: int = 20, only: str = "") -> Iterator[Figure]:
-    wanted = [
+    wanted: list[tuple[str, Callable[[Way, Way], Figure]]] = [
         ("time to the first event, 50 KB request", lambda b, o: _first(b, o, rounds, 50_000)),
         ("time to the first event, 1 MB request", lambda b, o: _first(b, o, rounds, 1_000_000)),
         ("whole stream of 400 events", lambda b, o: _whole(b, o, rounds)),

@@ -14,6 +14,7 @@ from addon.storage.files import read_file, write_whole
 from addon.storage.folder import CaptureStore, Slot
 from ccwire.wire.format import Exchange, file_name
 from ccwire.wire.json_text import dump
+from ccwire.wire.vocabulary import DIRECTIONS
 
 MOVED = "moved"
 
@@ -43,7 +44,7 @@ def finish_move(unknown: Path, folder: Path, moved: dict[str, Any]) -> Exchange:
 
 def _move_files(old_folder: Path, old_sequence: int, folder: Path, line: Exchange) -> None:
     """A file is in its new place, whole, before the old one goes."""
-    for direction in ("req", "resp"):
+    for direction in DIRECTIONS:
         old = old_folder / file_name(old_sequence, direction, line.path)
         if old.exists():
             new = folder / file_name(line.sequence, direction, line.path)

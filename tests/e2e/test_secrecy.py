@@ -50,15 +50,15 @@ def test_no_secret_is_found_anywhere(tmp_path: Path, confdir: Path) -> None:
         until(lambda: len(list(wire.captures.glob("*/*_resp_*.json"))) >= 3)
     looked_at = [p for p in tmp_path.rglob("*") if p.is_file() and "mitmproxy" not in p.parts]
     assert len(looked_at) > 8
-    for path in looked_at:
-        data = path.read_bytes()
+    for file in looked_at:
+        data = file.read_bytes()
         for name, secret in secrets.items():
             bare = secret.removeprefix("Bearer ").removeprefix("sessionKey=").encode()
-            assert bare not in data, (path.name, name)
-            assert bare[:14] not in data, (path.name, name, "a part of it")
+            assert bare not in data, (file.name, name)
+            assert bare[:14] not in data, (file.name, name, "a part of it")
             for shift in (b"", b"x", b"xx"):
                 encoded = base64.b64encode(shift + bare + b"xxx")[4:-8]
-                assert encoded not in data, (path.name, name, "base64")
+                assert encoded not in data, (file.name, name, "base64")
 
 
 def test_equal_secrets_stay_equal(wire: Rig) -> None:

@@ -16,21 +16,24 @@ from addon.identity.session import (
     wire_facts,
 )
 from ccwire.wire.format import is_session_id
+from ccwire.wire.vocabulary import IDENTIFIED_BY, IdentifiedBy
 from tests.properties import property_test
 
-SOURCES = ("header", "user_id", "process", "live_record", "telemetry")
+SOURCES: tuple[IdentifiedBy, ...] = IDENTIFIED_BY[:-1]  # all but "none"
 UNUSABLE = ["", "../../etc/x", "a/b", "a" * 65, "a b", "unknown", "Unknown", "UNKNOWN", "ü", "a\n"]
 
 
 @pytest.mark.parametrize("pair", [*itertools.combinations(SOURCES, 2)], ids=" over ".join)
-def test_of_two_that_disagree_the_stronger_wins_and_it_is_told(pair: tuple[str, str]) -> None:
+def test_of_two_that_disagree_the_stronger_wins_and_it_is_told(
+    pair: tuple[IdentifiedBy, IdentifiedBy],
+) -> None:
     stronger, weaker = pair
     evidence = SessionEvidence(**{stronger: "strong", weaker: "weak"})
     assert identify(evidence) == Identity("strong", stronger, (weaker,))
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_each_source_is_enough(source: str) -> None:
+def test_each_source_is_enough(source: IdentifiedBy) -> None:
     assert identify(SessionEvidence(**{source: "s-1"})) == Identity("s-1", source)
 
 

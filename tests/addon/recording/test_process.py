@@ -2,7 +2,10 @@
 
 import logging
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,7 +168,7 @@ def test_one_that_was_ended_young_is_started_again_a_little_later(wire: Pipeline
 def test_where_it_cannot_live_the_proxy_writes_itself_and_nothing_is_lost(
     paths: CapturePaths, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(writer_process.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     wire = Pipeline(paths)
     for number in range(5):
         wire.exchange(f"flow-{number}", process=4000 + number)
@@ -181,7 +184,7 @@ def test_where_it_cannot_be_started_again_the_proxy_writes_itself(
     wire.exchange("cut", upto=5)
     until(wire.has_part)
     monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
-    monkeypatch.setattr(writer_process.subprocess, "Popen", _refuse)
+    monkeypatch.setattr(subprocess, "Popen", _refuse)
     os.kill(wire.pid, signal.SIGKILL)
     wire.sink._process.wait()
     wire.exchange("lost")
@@ -201,7 +204,7 @@ def test_what_the_memory_has_no_room_for_is_told_as_lost(
     wire.exchange("cut", upto=4)
     until(wire.has_part)
     with monkeypatch.context() as patched:
-        patched.setattr(writer_process.pickle, "dumps", _no_memory)
+        patched.setattr(pickle, "dumps", _no_memory)
         for job in busy.jobs("cut", SESSION)[4:]:
             wire.writer.put(job)
         until(lambda: not wire.sink._batch or isinstance(wire.sink._batch[0], Lost))
@@ -266,7 +269,7 @@ def test_one_that_stands_still_holds_nobody_up_and_what_is_lost_is_told(
 def test_where_no_process_can_be_started_the_proxy_writes_itself(
     paths: CapturePaths, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(writer_process.subprocess, "Popen", _refuse)
+    monkeypatch.setattr(subprocess, "Popen", _refuse)
     assert isinstance(capture._sink(paths), Recorder)
     assert "could not start the writer process" in caplog.text
 
@@ -274,5 +277,5 @@ def test_where_no_process_can_be_started_the_proxy_writes_itself(
 def test_a_frozen_program_has_no_python_to_start(
     paths: CapturePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_process.sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert isinstance(capture._sink(paths), Recorder)

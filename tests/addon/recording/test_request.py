@@ -23,6 +23,7 @@ from addon.recording.request import RequestRecord, request_record
 from addon.redaction.redactor import Redactor
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import dump, parse_json
+from ccwire.wire.vocabulary import EndpointKind
 from tests.properties import property_test
 
 KEY = "sk-ant-api03-MADEUPsecret_0001-AA"
@@ -57,7 +58,7 @@ def as_file(record: RequestRecord) -> dict[str, Any]:
     return value
 
 
-def body_field(body: bytes, kind: str = "messages", **headers: str) -> dict[str, Any]:
+def body_field(body: bytes, kind: EndpointKind = "messages", **headers: str) -> dict[str, Any]:
     field = classify_body(headers, body, None, Redactor(b"key"), kind).field
     value: dict[str, Any] = parse_json(dump(field))
     return value
@@ -217,7 +218,9 @@ def test_who_the_user_is_leaves_every_kind_but_the_conversation() -> None:
         ["", "application/json", "application/x-www-form-urlencoded", "text/plain"]
     ),
 )
-def test_any_body_gives_a_file_that_can_be_read(body: bytes, kind: str, content_type: str) -> None:
+def test_any_body_gives_a_file_that_can_be_read(
+    body: bytes, kind: EndpointKind, content_type: str
+) -> None:
     found = body_field(body, kind, **{"content-type": content_type})
     assert found["size"] == len(body)
 

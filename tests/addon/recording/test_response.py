@@ -17,6 +17,7 @@ from addon.recording.response import (
 )
 from addon.redaction.redactor import Redactor
 from ccwire.wire.json_text import dump, parse_json
+from ccwire.wire.vocabulary import EndedBy
 from tests.properties import property_test
 
 KEY = "sk-ant-api03-MADEUPsecret_0001-AA"
@@ -273,7 +274,7 @@ def test_a_part_without_events_is_an_empty_answer() -> None:
     assert (recovered.body, recovered.message) == ({"type": "empty", "size": 0}, None)
 
 
-def plain(data: bytes, ended_by: str = "http_end", **headers: str) -> FinishedAnswer:
+def plain(data: bytes, ended_by: EndedBy = "http_end", **headers: str) -> FinishedAnswer:
     answer = PlainAnswer(headers, Redactor(b"key"), "messages")
     answer.feed(0, data[:3])
     answer.feed(0, data[3:])

@@ -8,12 +8,13 @@ from click.testing import CliRunner, Result
 
 from ccwire.cli import main
 from ccwire.wire.format import Exchange, file_name
+from ccwire.wire.vocabulary import Direction
 from lab.made_session import MadeSession
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 
 
-def write(folder: Path, call: Exchange, direction: str, content: dict[str, Any]) -> None:
+def write(folder: Path, call: Exchange, direction: Direction, content: dict[str, Any]) -> None:
     path = folder / file_name(call.sequence, direction, call.path)
     path.write_bytes(orjson.dumps(content))
 

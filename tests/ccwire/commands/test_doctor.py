@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from ccwire.cli import main
 
 
 @pytest.fixture
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own and an environment in which nothing interferes."""
     for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ccwire.wire.endpoints import kind_of
 from ccwire.wire.format import Exchange, Manifest, file_name, is_session_id, parse_file_name
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.vocabulary import Direction
 from tests.properties import property_test
 
 
@@ -55,7 +56,7 @@ def test_a_path_becomes_a_plain_name(path: str, slug: str) -> None:
 
 @property_test
 @given(sequence=st.integers(1, 10**6), direction=st.sampled_from(["req", "resp"]), path=st.text())
-def test_a_name_gives_its_number_back(sequence: int, direction: str, path: str) -> None:
+def test_a_name_gives_its_number_back(sequence: int, direction: Direction, path: str) -> None:
     name = file_name(sequence, direction, path)
     assert parse_file_name(name) == (sequence, direction)
     assert "/" not in name

@@ -163,7 +163,7 @@ def test_blocks_stand_in_the_order_of_their_index() -> None:
 
 
 def test_deltas_nobody_knows_are_kept_in_order() -> None:
-    odd = [
+    odd: list[dict[str, Any]] = [
         {"type": "new_delta", "x": 1},
         {"type": "text_delta", "text": 5},
         {"type": ["text_delta"]},

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.format import Exchange, file_name
+from ccwire.wire.vocabulary import DIRECTIONS
 from correlate.reconcile.result import Reconciliation
 from correlate.reconcile.session import SessionReconciler, TranscriptWait
 from correlate.report.source import Source, read_source
@@ -62,7 +63,7 @@ class ReportSession(MadeSession):
     def write_capture(self, captures: Path) -> Path:
         folder = super().write_capture(captures)
         for exchange in self.exchanges:
-            for direction, file in zip(("req", "resp"), self.files[exchange.sequence], strict=True):
+            for direction, file in zip(DIRECTIONS, self.files[exchange.sequence], strict=True):
                 name = file_name(exchange.sequence, direction, exchange.path)
                 (folder / name).write_text(json.dumps(file))
         return folder

@@ -56,7 +56,7 @@ def request(sequence: int = 1, **body: Any) -> dict[str, Any]:
 def response(sequence: int = 1, *more_events: dict[str, Any]) -> dict[str, Any]:
     """A response file's value."""
     usage = {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 7}
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",

@@ -57,7 +57,8 @@ def test_what_is_missing_is_no_news() -> None:
 
 def test_odd_values_do_no_harm() -> None:
     known = baseline()
-    for value in (None, 1, "x", [], {}, {"type": []}, [{"type": {}}]):
+    values: list[Any] = [None, 1, "x", [], {}, {"type": []}, [{"type": {}}]]
+    for value in values:
         known.unknowns("wire/sse/odd", value)
         known.unknowns_in_events([value])
         known.unknowns_in_request({"headers": value, "body": value})

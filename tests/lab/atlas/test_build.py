@@ -15,7 +15,6 @@ from correlate.schema.observe.freeze import snapshot_of
 from correlate.schema.observe.shapes import Shapes
 from correlate.schema.snapshot.file import loads
 from correlate.schema.snapshot.snapshot import Field
-from lab.atlas import run as atlas_run
 from lab.atlas.baselines import baseline_files
 from lab.atlas.build import Atlas, build
 from lab.atlas.documented import documented
@@ -265,9 +264,9 @@ def test_a_release_that_npm_does_not_have_is_listed_with_the_reason(
     def refuse(version: str) -> npm.InstalledClient:
         raise npm.NpmFailed(f"npm has no {version}")
 
-    monkeypatch.setattr(atlas_run.npm, "fetch", refuse)
-    monkeypatch.setattr(atlas_run.npm, "cache", lambda: tmp_path)
-    monkeypatch.setattr(atlas_run.npm, "remove", lambda version: None)
+    monkeypatch.setattr(npm, "fetch", refuse)
+    monkeypatch.setattr(npm, "cache", lambda: tmp_path)
+    monkeypatch.setattr(npm, "remove", lambda version: None)
     outcome = run_release("9.9.9", tmp_path / "evidence", tmp_path / "proxy")
     assert outcome == ReleaseOutcome("9.9.9", problem="npm has no 9.9.9")
     assert read_outcome(tmp_path / "evidence") == outcome

@@ -14,7 +14,7 @@ from correlate.schema.compare.check import drift, drift_from
 from correlate.schema.observe.freeze import snapshot_of
 from correlate.schema.observe.shapes import Shapes
 from correlate.schema.observe.walk import observe
-from correlate.schema.snapshot.snapshot import Field
+from correlate.schema.snapshot.snapshot import Field, Snapshot
 from tests.correlate.schema.made_up import (
     SESSION,
     VERSION,
@@ -125,7 +125,7 @@ def test_what_the_api_answers_about_an_account_is_no_format() -> None:
 def test_each_version_is_held_against_its_own_baseline() -> None:
     bucket = "transcript/user"
     baselines = {"1.0.0": seen(bucket, {"a": 1}), "2.0.0": seen(bucket, {"a": 1, "b": 1})}
-    observed = {v: seen(bucket, {"a": 1, "b": 1}) for v in baselines}
+    observed: dict[str | None, Snapshot] = {v: seen(bucket, {"a": 1, "b": 1}) for v in baselines}
     changes = drift(observed, lambda version: baselines[version or ""])
     assert [(c.kind, c.path) for c in changes] == [("added", "b")]
 
@@ -133,7 +133,12 @@ def test_each_version_is_held_against_its_own_baseline() -> None:
 def test_what_tells_no_version_is_held_against_the_newest_at_hand() -> None:
     asked: list[str | None] = []
     observed: dict[str | None, dict[str, Field]] = {None: {}, "2.1.9": {}, "2.1.10": {}}
-    drift(observed, lambda version: asked.append(version) or {})
+
+    def baseline_of(version: str | None) -> Snapshot:
+        asked.append(version)
+        return {}
+
+    drift(observed, baseline_of)
     assert asked == ["2.1.10", "2.1.9", "2.1.10"]
 
 

@@ -1,5 +1,7 @@
 """The file is stable, readable line by line, and says the same when read back."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from inline_snapshot import snapshot
@@ -14,7 +16,7 @@ from tests.correlate.schema.strategies import SIGHTINGS, few, observed
 
 @few
 @given(SIGHTINGS)
-def test_what_is_written_is_read_back(sightings: list) -> None:
+def test_what_is_written_is_read_back(sightings: list[Any]) -> None:
     merged = merge(observed(sightings))
     assert loads(dumps(merged)) == anonymous(merged)
     assert dumps(loads(dumps(merged))) == dumps(merged)

@@ -21,7 +21,7 @@ def schemas_of(*values: tuple[str, Any]) -> dict[str, dict[str, Any]]:
 
 @few
 @given(SIGHTINGS)
-def test_a_schema_validates_what_it_came_from(sightings: list) -> None:
+def test_a_schema_validates_what_it_came_from(sightings: list[Any]) -> None:
     values = [(bucket, record) for bucket, record, _, _ in sightings]
     schemas = schemas_of(*values)
     for schema in schemas.values():
