@@ -1,7 +1,7 @@
-"""The capture format: what each file on disk is called and what stands in it.
+"""The capture format: the names of the files on disk, and the fields of their records.
 
-Both rooms share this module, and only this one: `addon` writes by it, `correlate` reads by it.
-Nothing here touches a file.
+`addon` writes this format, `correlate` reads it. Nothing here opens a file. Every field is described
+in docs/format.md, which a test compares with these dataclasses.
 """
 
 import re
@@ -67,7 +67,7 @@ class Exchange:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Reads a line; fields of a later format are passed over."""
+        """Parses a line; fields of a later format are ignored."""
         return cls(**{name: value[name] for name in _EXCHANGE_FIELDS if name in value})
 
     def to_json(self) -> dict[str, Any]:
@@ -75,12 +75,12 @@ class Exchange:
 
     @property
     def failed(self) -> bool:
-        """Whether there was no answer, or one that is an error."""
+        """Whether there was no response, or an error."""
         return self.status is None or self.status >= 400
 
     @property
     def broken(self) -> bool:
-        """Whether it failed or was cut off: there is no whole answer."""
+        """Whether it failed or was cut off: there is no complete answer."""
         return self.failed or not self.complete
 
 
@@ -89,7 +89,7 @@ _EXCHANGE_FIELDS = tuple(f.name for f in fields(Exchange))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a session is, what of it was captured, and what is missing: `manifest.json`."""
+    """`manifest.json`: what a session is, what of it was captured, and what is missing."""
 
     format: int = FORMAT
     session_id: str
@@ -117,7 +117,7 @@ class Manifest:
 
 
 def is_session_id(value: object) -> bool:
-    """Only such a string may become a folder's name."""
+    """Whether a string may become the name of a folder."""
     return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
 
 
@@ -160,7 +160,7 @@ _MANIFEST_TYPES: Mapping[str, Any] = {
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Raises ValueError where it is not one that can be gone on from."""
+    """Parses `manifest.json`; raises ValueError if the file cannot be continued."""
     try:
         manifest = Manifest.from_json(parse_json(data))
     except (TypeError, AttributeError) as error:
@@ -168,12 +168,12 @@ def parse_manifest(data: bytes) -> Manifest:
     _check(manifest, _MANIFEST_TYPES)
     numbers = [*manifest.counts.values(), *manifest.evidence.values(), *manifest.drift.values()]
     if not all(isinstance(number, int) for number in numbers):
-        raise ValueError("a manifest that counts with something else")
+        raise ValueError("a count is not a whole number")
     return manifest
 
 
 def parse_exchange(line: bytes) -> Exchange:
-    """A line of `exchanges.jsonl`; raises ValueError where it is cut short or something else."""
+    """Parses a line of `exchanges.jsonl`; raises ValueError if it is cut short or not an exchange."""
     try:
         exchange = Exchange.from_json(parse_json(line))
     except (TypeError, AttributeError) as error:
@@ -185,4 +185,4 @@ def parse_exchange(line: bytes) -> Exchange:
 def _check(record: object, types: Mapping[str, Any]) -> None:
     for name, kind in types.items():
         if not isinstance(getattr(record, name), kind):
-            raise ValueError(f"{name} is something else")
+            raise ValueError(f"{name} has the wrong type")

@@ -1,6 +1,4 @@
-"""JSON on its way into capture files: what came over the wire is checked, what we made of it is
-always written.
-"""
+"""JSON text: parsed leniently, checked before it is embedded byte for byte, and written always."""
 
 import json
 import math
@@ -14,7 +12,7 @@ _TOO_DEEP = "<nested too deeply>"
 
 
 def embeddable(data: bytes) -> Any:
-    """The value of JSON that may stand in a file byte for byte; raises ValueError.
+    """The value of JSON that may be embedded in a file byte for byte; raises ValueError.
 
     Stricter than `parse_json`: plain UTF-8, no NaN, and never so deep that the file cannot be read.
     """
@@ -34,7 +32,7 @@ def embeddable(data: bytes) -> Any:
 
 
 def dump(value: Any, *, for_people: bool = False) -> bytes:
-    """JSON of any value that JSON text can give, lone surrogates and huge numbers too."""
+    """JSON of any value that was parsed from JSON, lone surrogates and huge numbers included."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 if for_people else None)
     except TypeError:

@@ -1,6 +1,6 @@
-"""Puts an answer together from its stream events: content blocks, stop reason, usage.
+"""Assembles an answer from its stream events: content blocks, stop reason, usage.
 
-Pure: parsed event data in, one message out. What it does not know it keeps, in order.
+Pure: parsed event data in, one message out. Unknown deltas are kept, in order.
 """
 
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 from ccwire.wire.json_text import parse_json
 
-# delta type -> its field, which is also the block's field that it continues
+# delta type -> its field, which is also the field of the block that it continues
 _TEXT_DELTAS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -18,7 +18,7 @@ _TEXT_DELTAS = {
 
 @dataclass(frozen=True, slots=True)
 class AssembledMessage:
-    """The answer as the events tell it. `usage` is final only where `complete` is true."""
+    """The assembled answer. `usage` is final only if `complete` is true."""
 
     message: dict[str, Any] | None
     usage_at_start: dict[str, Any] | None
@@ -42,7 +42,7 @@ class _Block:
 
 
 class MessageAssembler:
-    """Feed it each event's data in order; `result()` may be asked at any time."""
+    """Feed it the data of each event in order; `result()` may be called at any time."""
 
     def __init__(self) -> None:
         self._message: dict[str, Any] | None = None

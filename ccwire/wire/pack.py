@@ -1,8 +1,8 @@
-"""Packs a session's exchange files into one: each request repeats the one before, once is enough.
+"""The pack format: a session's exchange files in one deduplicated archive.
 
-A pack is a tar in one zstd frame whose window spans many requests, so `tar --zstd -xf` opens it
-too. Its first member is the index. Its name starts with the highest number in it, so that a proxy
-that goes on with the session goes on numbering behind it.
+Each request repeats the one before, so a pack is a tar in one zstd frame whose window spans many
+requests; `tar --zstd -xf` opens it too. The first member is the index. The name starts with the
+highest number in the pack, so that a proxy that continues the session numbers behind it.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ _BUFFER = 1 << 20
 
 
 class PackDamaged(Exception):
-    """A pack does not hold what its index says; the text names the file."""
+    """A pack does not contain what its index lists; the message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedFile:
-    """A file as it was: enough to restore it and to prove that it is the same."""
+    """An entry of the index: enough to restore a file and to prove that it is the same."""
 
     name: str
     size: int
@@ -43,7 +43,7 @@ class PackedFile:
 
 
 def exchange_files(folder: Path) -> list[Path]:
-    """The exchange files that lie open in a session's folder, by number."""
+    """The unpacked exchange files in a session's folder, by number."""
     found = [path for path in folder.iterdir() if parse_file_name(path.name)]
     return sorted((path for path in found if not path.is_symlink()), key=lambda p: _order(p.name))
 
@@ -55,7 +55,7 @@ def packs(folder: Path) -> list[Path]:
 
 
 def described(path: Path) -> PackedFile:
-    """An open file as an index would tell it."""
+    """The index entry of an unpacked file."""
     told = path.stat()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -63,7 +63,7 @@ def described(path: Path) -> PackedFile:
 
 
 def write_pack(target: Path, before: Path | None, paths: Sequence[Path]) -> list[PackedFile]:
-    """Writes all of an older pack and these files to `target`, and gives the index."""
+    """Writes the contents of an older pack and these files to `target`; returns the index."""
     new = [described(path) for path in paths]
     index = [*(read_index(before) if before else ()), *new]
     with _writing(target, sum(entry.size for entry in index)) as tar:
@@ -78,7 +78,7 @@ def write_pack(target: Path, before: Path | None, paths: Sequence[Path]) -> list
 
 
 def verify(pack: Path) -> list[PackedFile]:
-    """Reads a pack to its end; gives its index, or raises PackDamaged."""
+    """Reads a whole pack and checks every digest; returns its index, or raises PackDamaged."""
     read = []
     for entry, data in members(pack):
         if _digest(data) != entry.sha256:
@@ -90,7 +90,7 @@ def verify(pack: Path) -> list[PackedFile]:
 
 
 def restore(pack: Path, folder: Path) -> list[PackedFile]:
-    """Brings every file back, byte for byte; one that lies open already must be the same."""
+    """Restores every file byte for byte; one that is already unpacked must be identical."""
     index = read_index(pack)
     for entry, data in members(pack):
         target = folder / entry.name
@@ -111,7 +111,7 @@ def read_index(pack: Path) -> list[PackedFile]:
 
 
 def members(pack: Path) -> Iterator[tuple[PackedFile, bytes]]:
-    """The files in a pack, in its order; raises PackDamaged where it cannot be read."""
+    """The files in a pack, in order; raises PackDamaged if it cannot be read."""
     with _reading(pack) as tar:
         entries = {entry.name: entry for entry in _index_of(pack, tar)}
         while (member := tar.next()) is not None:
@@ -122,7 +122,7 @@ def members(pack: Path) -> Iterator[tuple[PackedFile, bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Renames and removals are on the disk when this returns."""
+    """Waits until renames and removals are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

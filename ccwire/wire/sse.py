@@ -35,7 +35,7 @@ class SSEParser:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = 0
-        self._is_plain = True  # no \\r has come
+        self._is_plain = True  # no \\r so far
 
     def feed(self, chunk: bytes) -> list[Event]:
         self._buffer += chunk
@@ -68,7 +68,7 @@ class SSEParser:
         return events
 
     def _take_plain(self) -> list[Event]:
-        """Where every line ends in \\n, as on nearly every wire, no pattern is needed."""
+        """The fast path: where every line ends in \\n, no pattern is needed."""
         buffer = self._buffer
         events: list[Event] = []
         start, search = 0, self._searched
