@@ -1,7 +1,7 @@
 """The capture format: the names of the files on disk, and the fields of their records.
 
-`addon` writes this format, `correlate` reads it. Nothing here opens a file. Every field is described
-in docs/format.md, which a test compares with these dataclasses.
+`addon` writes this format, `correlate` reads it. Nothing here opens a file. Every field is
+described in docs/format.md, which a test compares with these dataclasses.
 """
 
 import re
@@ -173,7 +173,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def parse_exchange(line: bytes) -> Exchange:
-    """Parses a line of `exchanges.jsonl`; raises ValueError if it is cut short or not an exchange."""
+    """Parses a line of `exchanges.jsonl`; raises ValueError if it is cut or no exchange."""
     try:
         exchange = Exchange.from_json(parse_json(line))
     except (TypeError, AttributeError) as error:
