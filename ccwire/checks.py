@@ -1,4 +1,4 @@
-"""What must be in place for a capture: each check says yes, or what to do."""
+"""The checks of `ccwire doctor`: each reports what it found and, if it fails, what to do."""
 
 import os
 import shutil
@@ -20,14 +20,14 @@ from ccwire.wire.format import TRAFFIC_LOG
 from ccwire.wire.versions import announced_version, parse_version
 
 _DISK_NEEDED = 500 * 1024 * 1024
-_EARLIEST = 1_750_000_000  # before this project: a clock that says so is wrong
-# Settings that send the client elsewhere than to the API that is captured.
+_EARLIEST = 1_750_000_000  # an earlier time means that the clock is wrong
+# Settings that send the client to another host than the captured API.
 _ELSEWHERE = ("ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of `ccwire doctor`; `todo` is None where all is well."""
+    """One line of `ccwire doctor`; `todo` is None if the check passed."""
 
     name: str
     found: str
@@ -50,15 +50,17 @@ def python() -> Check:
 def mitmproxy() -> Check:
     found = version("mitmproxy")
     old = parse_version(found) < (12, 0)
-    return Check("mitmproxy", found, "run `uv sync`: 12 or later is needed" if old else None)
+    return Check(
+        "mitmproxy", found, "run `uv sync`; version 12 or later is needed" if old else None
+    )
 
 
 def certificate(confdir: Path) -> Check:
     path = confdir / "mitmproxy-ca-cert.pem"
     if not path.exists():
-        return Check("certificate", "not made yet; the proxy makes it when it first starts")
+        return Check("certificate", "not created yet; the proxy creates it on its first start")
     if not os.access(path, os.R_OK):
-        return Check("certificate", str(path), f"make {path} readable for you")
+        return Check("certificate", str(path), f"make {path} readable")
     return Check("certificate", str(path))
 
 
@@ -68,26 +70,26 @@ def port(number: int) -> Check:
         try:
             probe.bind(("127.0.0.1", number))
         except OSError:
-            todo = "give `mitmdump -p` another one; `ccwire run` picks its own"
-            return Check("port", f"{number} is taken", todo)
+            todo = "give `mitmdump -p` another port; `ccwire run` picks its own"
+            return Check("port", f"{number} is in use", todo)
     return Check("port", f"{number} is free")
 
 
 def sessions_map(path: Path) -> Check:
     if not path.exists():
-        return Check("sessions map", f"{path}: none yet; the hooks make it")
+        return Check("sessions map", f"{path}: does not exist yet; the hooks create it")
     try:
         count = len(read_document(str(path))["sessions"])
     except (SessionsFileError, OSError) as error:
-        return Check("sessions map", str(path), f"move it away, it cannot be read: {error}")
+        return Check("sessions map", str(path), f"move it away; it cannot be read: {error}")
     return Check("sessions map", f"{path}: {count} sessions")
 
 
 def client(known: list[str]) -> Check:
-    """`known`: the versions that a baseline was shipped for."""
+    """Check the installed client; `known` lists the versions with a shipped baseline."""
     program = shutil.which("claude")
     if program is None:
-        todo = "install Claude Code, or say where it is: `ccwire run PATH`"
+        todo = "install Claude Code, or give its path: `ccwire run PATH`"
         return Check("client", "no `claude` on PATH", todo)
     try:
         said = subprocess.run(
@@ -102,18 +104,18 @@ def client(known: list[str]) -> Check:
         said = ""
     found = announced_version(said)
     if found is None:
-        return Check("client", program, f"`{program} --version` does not answer as the client does")
+        return Check("client", program, f"`{program} --version` printed no Claude Code version")
     name = ".".join(map(str, found))
     if name in known:
-        return Check("client", f"{program} {name}, known")
+        return Check("client", f"{program} {name}, a known version")
     newest = max(known, key=parse_version, default=None)
     is_new = newest is None or found > parse_version(newest)
-    note = "newer than any we know" if is_new else "between versions we know"
-    return Check("client", f"{program} {name}, {note}: `ccwire schema check` shows what changed")
+    note = "newer than any known version" if is_new else "between known versions"
+    return Check("client", f"{program} {name}, {note}; `ccwire schema check` shows changes")
 
 
 def environment(variables: Mapping[str, str]) -> Iterator[Check]:
-    """Variables that would interfere with a capture."""
+    """Check for variables that would interfere with a capture."""
     clean = True
     proxy = variables.get("HTTPS_PROXY") or variables.get("https_proxy")
     if proxy:
@@ -122,14 +124,14 @@ def environment(variables: Mapping[str, str]) -> Iterator[Check]:
     excluded = variables.get("NO_PROXY") or variables.get("no_proxy") or ""
     if any(excludes(item, DEFAULT_HOSTS) for item in excluded.split(",") if item.strip()):
         clean = False
-        yield Check("environment", "NO_PROXY names the API", "take it out, or use `ccwire run`")
+        yield Check("environment", "NO_PROXY excludes the API", "remove it, or use `ccwire run`")
     for name in _ELSEWHERE:
         if variables.get(name):
             clean = False
-            yield Check("environment", f"{name} is set", "unset it: calls go past the capture")
+            yield Check("environment", f"{name} is set", "unset it; its calls are not captured")
     if variables.get("NODE_TLS_REJECT_UNAUTHORIZED") == "0":
         clean = False
-        yield Check("environment", "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it: it is not needed")
+        yield Check("environment", "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it; it is not needed")
     if clean:
         yield Check("environment", "no variable interferes")
 
@@ -148,5 +150,5 @@ def clock(captures: Path) -> Check:
     now = time.time()
     log = captures / TRAFFIC_LOG
     if now < _EARLIEST or (log.exists() and log.stat().st_mtime > now + 60):
-        return Check("clock", time.ctime(now), "set the clock: captures are from later than now")
+        return Check("clock", time.ctime(now), "set the clock; captures are newer than now")
     return Check("clock", time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now)))

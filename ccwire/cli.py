@@ -1,4 +1,4 @@
-"""The `ccwire` command: finds the subcommand's module and runs it, nothing else."""
+"""The `ccwire` command: imports a subcommand's module and runs it."""
 
 import importlib
 from typing import Any
@@ -9,23 +9,23 @@ from ccwire.options import UserError
 
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
-    "demo": "See it work: a loopback capture, no account needed.",
+    "demo": "Capture a session on loopback; no account needed.",
     "run": "Run the client and capture what it sends.",
     "sessions": "List captured and running sessions.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
-    "diff": "Compare content: a request with the one before, an answer with the transcript.",
-    "report": "Show a session as one HTML page.",
-    "watch": "See calls as they happen, in the terminal.",
-    "schema": "See a change of the client's formats the day it ships.",
-    "hooks": "Let the client tell which process is which session.",
-    "scrub": "Make a copy to share, every text replaced by filler.",
-    "pack": "Pack a session's files into one that holds what repeats once, and back.",
-    "doctor": "Check that everything is in place for a capture.",
+    "diff": "Compare a request with the previous one, and an answer with the transcript.",
+    "report": "Write a session as one HTML page.",
+    "watch": "Show calls as they happen, in the terminal.",
+    "schema": "Detect changes in Claude Code's formats.",
+    "hooks": "Install hooks that record which process belongs to which session.",
+    "scrub": "Copy a session for sharing, with every text replaced.",
+    "pack": "Pack a session into one deduplicated archive, or unpack it.",
+    "doctor": "Check that this machine is ready to capture.",
 }
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module only when that command is asked for."""
+    """A command group that imports a command's module only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """A folder that is not there, a disk that is full: one sentence, whichever command."""
+        """Report a missing file or a full disk in one sentence, in every command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:

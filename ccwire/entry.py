@@ -1,4 +1,4 @@
-"""The start of the `ccwire` command: sets the import path, then runs the command line."""
+"""The entry point of the `ccwire` command: sets the import path, then runs the command line."""
 
 import sys
 

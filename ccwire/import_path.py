@@ -1,8 +1,8 @@
-"""Which modules ccwire imports: its own installation's, before those of the folder it runs in.
+"""The import path: ccwire's own installation before the folder that it runs in.
 
-That folder is somebody's project. With PYTHONPATH, or `python -m`, its modules come first, and a
-project may have an `addon`, a `lab` or a `queue.py` of its own. Imports only what the interpreter
-has loaded already: anything else could be such a module.
+That folder is a user's project, which may contain an `addon`, a `lab` or a `queue.py`. With
+PYTHONPATH or `python -m` those would be imported first. This module imports only what the
+interpreter has already loaded; anything else could come from that project.
 """
 
 import os
@@ -15,7 +15,7 @@ _VARIABLES = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONSTARTUP")
 
 
 def own_path() -> list[str]:
-    """`sys.path` with the current folder and the entries of PYTHONPATH at its end."""
+    """Return `sys.path` with the current folder and the entries of PYTHONPATH moved to the end."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     of_project = {os.path.realpath(entry) for entry in ["", *named]}  # "" is the current folder
     of_project.discard(os.path.realpath(ROOT))
@@ -26,11 +26,11 @@ def own_path() -> list[str]:
 
 
 def python_command(program: str, *arguments: str) -> list[str]:
-    """Starts another Python that imports what this one does; it has `arguments` in sys.argv."""
+    """Return the command for a Python with the same import path, and `arguments` in sys.argv."""
     path = os.pathsep.join(own_path())
     return [sys.executable, "-P", "-c", _START + program, path, *arguments]
 
 
 def python_environment() -> dict[str, str]:
-    """The environment for such a Python: this one's, without what would change its imports."""
+    """Return this environment without the variables that change Python's import path."""
     return {name: value for name, value in os.environ.items() if name not in _VARIABLES}

@@ -10,7 +10,7 @@ DEFAULT_CAPTURES = Path("captures")
 
 
 class UserError(click.ClickException):
-    """What a user can cause: one sentence on stderr that says what to do, exit code 2."""
+    """An error that the user can fix: one sentence on stderr, exit code 2."""
 
     exit_code = 2
 
@@ -19,14 +19,14 @@ class UserError(click.ClickException):
 
 
 def captures_dir(value: Path | None) -> Path:
-    """`--captures DIR`, else `CCWIRE_CAPTURES`, else `./captures`."""
+    """Return `--captures DIR`, else `CCWIRE_CAPTURES`, else `./captures`."""
     if value is not None:
         return value
     return Path(os.environ.get("CCWIRE_CAPTURES") or DEFAULT_CAPTURES)
 
 
 def claude_dir(value: Path | None) -> Path:
-    """`--claude-dir DIR`, else `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    """Return `--claude-dir DIR`, else `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
     if value is not None:
         return value
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
@@ -41,13 +41,13 @@ captures_option = click.option(
     "captures",
     metavar="DIR",
     callback=_folder(captures_dir),
-    help="Where captures are (default: $CCWIRE_CAPTURES, else ./captures).",
+    help="The capture folder (default: $CCWIRE_CAPTURES, else ./captures).",
 )
 claude_dir_option = click.option(
     "--claude-dir",
     "claude_dir",
     metavar="DIR",
     callback=_folder(claude_dir),
-    help="Where the client keeps its files (default: $CLAUDE_CONFIG_DIR, else ~/.claude).",
+    help="Claude Code's folder (default: $CLAUDE_CONFIG_DIR, else ~/.claude).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -1,4 +1,4 @@
-"""What a SESSION on the command line means: an id, a unique prefix, a folder, or `latest`."""
+"""Resolves the SESSION argument of commands: an id, a unique prefix, a folder, or `latest`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class FoundSession:
-    """A session by its id; `folder` is its capture, if it has one."""
+    """A session id, with the folder of its capture if it has one."""
 
     session_id: str
     folder: Path | None
@@ -21,14 +21,14 @@ class FoundSession:
 
 @dataclass(frozen=True, slots=True)
 class CapturedSession:
-    """A session and the folder its calls are in: its own, or `unknown/`."""
+    """A session id and the folder of its calls: its own, or `unknown/`."""
 
     session_id: str
     capture: Path
 
 
 def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
-    """Captured sessions go first; one that only has a transcript is found too."""
+    """Find a session among captured ones first, then among those with only a transcript."""
     folders = {folder.name: folder for folder in session_folders(captures)}
     if text == "latest":
         return _latest(folders, captures, claude_dir)
@@ -43,18 +43,20 @@ def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
     if not fitting:
         raise UserError(
             f"no session {text!r} in {captures} or {claude_dir}; "
-            "`ccwire sessions` lists them, and `latest` is the newest one."
+            "`ccwire sessions --all` lists them, and `latest` is the newest."
         )
     if len(fitting) > 1:
         shown = ", ".join(sorted(fitting)[:_SHOWN])
-        raise UserError(f"{text!r} fits {len(fitting)} sessions ({shown}…); give more of the id.")
+        raise UserError(
+            f"{text!r} matches {len(fitting)} sessions ({shown}…); give more of the id."
+        )
     return FoundSession(fitting[0], folders.get(fitting[0]))
 
 
 def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSession:
-    """A session with a capture; one without is the user's error.
+    """Find a session with a capture, or raise UserError.
 
-    A session of a client that names none on the wire has its calls in `unknown/`.
+    Calls of a client that sends no session id are in `unknown/`.
     """
     session = find_session(text, captures, claude_dir)
     if session.folder is not None:
@@ -83,7 +85,7 @@ def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> Found
 
 
 def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSession:
-    """The newest session of a working directory, captured ones first."""
+    """Return the newest session of a working directory, captured ones first."""
     place = str(cwd.expanduser().resolve())
     transcripts = [path.stem for path in ClaudeDir(claude_dir).sessions_of(place)]
     captured = [
@@ -96,7 +98,7 @@ def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSe
         return FoundSession(newest.name, newest)
     if transcripts:
         return FoundSession(transcripts[0], None)
-    raise UserError(f"no session was run in {place}; `ccwire sessions` lists those there are.")
+    raise UserError(f"no session was run in {place}; `ccwire sessions --all` lists all sessions.")
 
 
 def _is_folder(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Joins what is captured, what is running and what has a transcript into one list of sessions."""
+"""The list behind `ccwire sessions`: captured and running sessions, and those with a transcript."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ _STARTED_TOLERANCE = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
-    """A session as `ccwire sessions` shows it; None where nothing is known."""
+    """One row of `ccwire sessions`; None means unknown."""
 
     session_id: str
     title: str | None = None
@@ -45,7 +45,7 @@ class SessionRow:
 def session_rows(
     captures: Path, claude_dir: Path, sessions_map: Path, *, every: bool
 ) -> list[SessionRow]:
-    """Captured and running sessions, and with `every` those that only have a transcript."""
+    """Return captured and running sessions, with `every` also those with only a transcript."""
     claude = ClaudeDir(claude_dir)
     folders = {folder.name: folder for folder in session_folders(captures)}
     entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
@@ -105,7 +105,7 @@ def _row(
 
 
 def _state(entry: SessionEntry | None, live: LiveRecord | None) -> str | None:
-    """A record or an active entry whose process is gone is shown as such."""
+    """Return the state; `gone` if the process of an active session no longer exists."""
     if live is not None:
         return (live.status or "running") if is_running(live.pid, live.started_at) else "gone"
     if entry is None:
@@ -116,7 +116,7 @@ def _state(entry: SessionEntry | None, live: LiveRecord | None) -> str | None:
 
 
 def is_running(pid: int, started: float | None) -> bool:
-    """Whether that process lives; one that began after the session is another one."""
+    """Whether the process exists and began before the session (pids are reused)."""
     try:
         created = psutil.Process(pid).create_time()
     except psutil.Error:
@@ -129,7 +129,7 @@ def _first(*moments: float | None) -> float | None:
 
 
 def _cost(calls: Iterable[Exchange]) -> float | None:
-    """What is priced of it; None where nothing is."""
+    """Return the cost of the calls with a known price; None if there are none."""
     prices = [price(c.model, c.usage, Tokens.of(c.usage), c.started) for c in calls if c.usage]
     known = [found.client_usd for found in prices if found is not None]
     return sum(known) if known else None

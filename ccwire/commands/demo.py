@@ -1,4 +1,4 @@
-"""`ccwire demo`: the whole way on loopback, from a client's call to the account of it."""
+"""`ccwire demo`: capture and reconcile a session on loopback, without an account."""
 
 import json
 import subprocess
@@ -40,17 +40,17 @@ _SHOWN_FILES = 12
     is_flag=False,
     flag_value="newest",
     metavar="[VERSION]",
-    help="Run the real client, fetched from npm, in place of a simulated one.",
+    help="Run the real client, fetched from npm, instead of a simulated one.",
 )
 @click.option(
     "--as", "version", default=SIMULATED, show_default=True, help="The release to simulate."
 )
 def command(real: str | None, version: str) -> None:
-    """Capture a session on loopback and account for it. No account, no network, nothing to set."""
+    """Capture and reconcile a session on loopback. Needs no account and no configuration."""
     try:
         profile(version)
     except ValueError as error:
-        raise UserError(f"--as {version}: no release such as {SIMULATED}.") from error
+        raise UserError(f"--as {version}: expected a release such as {SIMULATED}.") from error
     started = time.monotonic()
     to = console()
     folder = Path(tempfile.mkdtemp(prefix="ccwire-demo-"))
@@ -67,7 +67,7 @@ def command(real: str | None, version: str) -> None:
             claude_dir=home / ".claude",
             confdir=folder / "mitmproxy",
         )
-        to.print(f"A stand-in for the API is at {api.url}; a proxy captures in front of it.")
+        to.print(f"A stand-in for the API listens on {api.url}, behind a capturing proxy.")
         try:
             with proxy:
                 if real is not None:
@@ -78,7 +78,7 @@ def command(real: str | None, version: str) -> None:
             raise UserError(f"the proxy did not start: {error}") from error
         served = len(api.ledger.messages()) + len(api.ledger.count_tokens())
     _show(to, captures, home / ".claude", served)
-    to.print(f"\nAll of this took {time.monotonic() - started:.0f} s and stayed on this machine.")
+    to.print(f"\nThis took {time.monotonic() - started:.0f} s; the traffic stayed on loopback.")
 
 
 def _run_simulated(
@@ -90,7 +90,7 @@ def _run_simulated(
     home: Path,
     cwd: Path,
 ) -> None:
-    to.print(f"A simulated client behaves as Claude Code {version} does:")
+    to.print(f"A simulated client behaves like Claude Code {version}:")
     settings = hook_settings(
         hook_command(folder / "sessions.json"), events_for(parse_version(version))
     )
@@ -126,7 +126,7 @@ def _run_real(
         client = fetch(newest_version() if version == "newest" else version)
     except NpmFailed as error:
         raise UserError(f"the real client could not be fetched: {error}") from error
-    to.print(f"The real Claude Code {client.version}, with a made-up key and a home of its own:")
+    to.print(f"The real Claude Code {client.version}, with a made-up key and a temporary home:")
     events = events_for(parse_version(client.version))
     command = hook_command(folder / "sessions.json")
     try:
@@ -155,7 +155,7 @@ def _quote(to: Console, prompt: str, answer: str) -> None:
 def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     folders = session_folders(captures)
     if not folders:
-        raise UserError(f"nothing was captured; {captures.parent / 'proxy.log'} may say why.")
+        raise UserError(f"nothing was captured; see {captures.parent / 'proxy.log'}.")
     (folder, *_) = folders
     files = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     to.print(f"\n[bold]{captures}/{folder.name}[/bold]", soft_wrap=True)
@@ -168,7 +168,7 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     print_session(to, session, totals_of(session), False)
     to.print(f"The stand-in served {served} calls; the capture has {len(session.calls)}.")
     places = f"--captures {captures} --claude-dir {claude_dir}"
-    to.print("\n[bold]Look further[/bold]", soft_wrap=True)
+    to.print("\n[bold]Next[/bold]", soft_wrap=True)
     for line in (
         f"jq .body.data.model {folder}/*_req_v1_messages.json",
         f"uv run ccwire reconcile latest -v {places}",

@@ -1,4 +1,4 @@
-"""`ccwire diff`: what a call's request added to the one before, and its answer as it was kept."""
+"""`ccwire diff`: compare a request with the previous one, and an answer with the transcript."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,17 +35,18 @@ def command(
     claude_dir: Path,
     as_json: bool,
 ) -> None:
-    """Compare content: call N of SESSION, or all of them, with the call before and the transcript.
+    """Compare the content of call N of SESSION, or of every call.
 
-    SESSION is an id, a unique prefix, a folder, or `latest`. Exit code 1 if an answer is not in
-    the transcript as it came over the wire.
+    The request is compared with the previous request of its thread, the answer with the
+    transcript. SESSION is an id, a unique prefix, a folder, or `latest`. Exit code 1 if an answer
+    differs from the transcript.
     """
     found = captured_session(session, captures, claude_dir)
     try:
         diffs = list(session_diffs(found.capture, found.session_id, ClaudeDir(claude_dir), number))
     except KeyError:
         raise UserError(
-            f"session {found.session_id} has no call {number}; `ccwire reconcile` numbers them."
+            f"session {found.session_id} has no call {number}; `ccwire reconcile` lists the calls."
         ) from None
     if as_json:
         report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}
@@ -60,8 +61,8 @@ def command(
 def _print(to: Console, diff: CallDiff) -> None:
     call = diff.call
     to.print(Text(f"call {call.sequence}", "bold"), Text(f"{call.path} {call.model or ''}"))
-    after = f"after call {diff.previous}" if diff.previous else "the first of its thread"
-    to.print(f"  request, {after}:")
+    base = f"compared with call {diff.previous}" if diff.previous else "the first of its thread"
+    to.print(f"  request, {base}:")
     if not diff.request:
         to.print("    nothing changed")
     for text in _request_texts(diff):
@@ -69,13 +70,13 @@ def _print(to: Console, diff: CallDiff) -> None:
     if diff.answer is None:
         to.print(f"  answer: {diff.note}")
         return
-    to.print(f"  answer, against {', '.join(diff.places)}:")
+    to.print(f"  answer, compared with {', '.join(diff.places)}:")
     for block in diff.answer:
         to.print(_block_text(block), overflow="ellipsis", no_wrap=True)
 
 
 def _request_texts(diff: CallDiff) -> Iterator[Text]:
-    """A thread's first request offers all its tools and betas at once: a line for each kind."""
+    """Yield one line per change; the tools and betas of a thread's first request share a line."""
     in_one = ("tools", "betas") if diff.previous is None else ()
     for change in diff.request:
         if change.place.partition(".")[0] not in in_one:

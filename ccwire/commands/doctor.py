@@ -1,4 +1,4 @@
-"""`ccwire doctor`: is everything in place for a capture?"""
+"""`ccwire doctor`: check that this machine is ready to capture."""
 
 import os
 from pathlib import Path
@@ -21,14 +21,14 @@ from correlate.schema.baseline import shipped_versions
     type=click.IntRange(1, 65535),
     default=8080,
     show_default=True,
-    help="The port you mean to use.",
+    help="The port for mitmdump.",
 )
 @captures_option
 @claude_dir_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_json: bool) -> None:
-    """Check that everything is in place for a capture. Exit code 1 if something is to do."""
+    """Check that this machine is ready to capture. Exit code 1 if a check fails."""
     found = [
         checks.python(),
         checks.mitmproxy(),

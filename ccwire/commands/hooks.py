@@ -1,4 +1,4 @@
-"""`ccwire hooks`: puts our hooks into the client's settings, takes them out, tells how they are."""
+"""`ccwire hooks`: install, remove and inspect the hooks in Claude Code's settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,19 +27,19 @@ _scope_option = click.option(
     type=_SCOPE,
     default="user",
     show_default=True,
-    help="Whose settings: yours, the project's, or yours in this project.",
+    help="Which settings file: your own, the project's, or your own for this project.",
 )
 _print_option = click.option(
-    "--print", "only_print", is_flag=True, help="Show the settings instead of writing them."
+    "--print", "only_print", is_flag=True, help="Print the settings instead of writing them."
 )
 _force_option = click.option(
-    "--force", is_flag=True, help="Even if comments inside our hooks are lost (a backup is kept)."
+    "--force", is_flag=True, help="Proceed even if comments inside ccwire's hooks would be lost."
 )
 
 
 @click.group("hooks")
 def command() -> None:
-    """Let the client's hooks tell which process is which session."""
+    """Install hooks that record which process belongs to which session."""
 
 
 @command.command()
@@ -48,24 +48,24 @@ def command() -> None:
 @_print_option
 @_force_option
 def install(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None:
-    """Put the hooks into the settings; all else in there stays."""
+    """Add the hooks to the settings; everything else in the file stays as it is."""
     path = settings_path(scope, claude_dir, Path.cwd())
     change = _planned(lambda: plan_install(path, hook_command(), force=force))
     if only_print:
         click.echo(change.after, nl=False)
         return
     if change.before == change.after:
-        click.echo(f"The hooks are in {path} already; nothing changed.")
+        click.echo(f"The hooks are already installed in {path}; nothing changed.")
     else:
         _make(change)
-        click.echo(f"The hooks are in {path} now: each session that starts is noted.")
+        click.echo(f"Installed the hooks in {path}; every new session will be recorded.")
         if scope == "project":
             click.echo(
-                "If you share this file: the command in it is a path of this machine. "
-                "`--scope local` keeps it to yourself."
+                "The command in this file is a path on this machine; "
+                "use `--scope local` if you share the file."
             )
     if find_hooks(change.after or "{}").disabled:
-        click.echo('Hooks are switched off in this file ("disableAllHooks"): they will not run.')
+        click.echo('"disableAllHooks" is set in this file: the hooks will not run.')
 
 
 @command.command()
@@ -74,18 +74,20 @@ def install(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None
 @_print_option
 @_force_option
 def uninstall(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None:
-    """Take the hooks out of the settings, and nothing else."""
+    """Remove the hooks from the settings; everything else in the file stays as it is."""
     path = settings_path(scope, claude_dir, Path.cwd())
     change = _planned(lambda: plan_uninstall(path, force=force))
     if only_print:
         click.echo(change.after or "", nl=False)
     elif change.before == change.after:
-        click.echo(f"There are no hooks of ccwire in {path}; nothing changed.")
+        click.echo(f"{path} contains no hooks of ccwire; nothing changed.")
     else:
         _make(change)
         gone = change.after is None
         click.echo(
-            f"{path} held nothing else and is removed." if gone else f"The hooks are out of {path}."
+            f"Removed {path}, which contained nothing else."
+            if gone
+            else f"Removed the hooks from {path}."
         )
 
 
@@ -95,7 +97,7 @@ def uninstall(scope: str, claude_dir: Path, only_print: bool, force: bool) -> No
 @json_option
 @click.pass_context
 def status(ctx: click.Context, scope: str | None, claude_dir: Path, as_json: bool) -> None:
-    """Show where the hooks are, and whether they still work. Exit code 1 if they do not."""
+    """Show where the hooks are installed. Exit code 1 if they are broken or disabled."""
     every = scope_statuses(claude_dir, Path.cwd())
     shown = [found for found in every if scope in (None, found.scope)]
     setting = disabled_by(every)
@@ -123,7 +125,7 @@ def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
             click.echo(f"{found.error}.")
         if found.drift:
             click.echo(f"{found.scope}: {'; '.join(found.drift)}.")
-            click.echo(f"  `ccwire hooks install --scope {found.scope}` puts that right.")
+            click.echo(f"  Run `ccwire hooks install --scope {found.scope}` to repair it.")
     if setting:
         click.echo(f"The client runs no hooks here: {setting}.")
 
@@ -134,7 +136,7 @@ def _commands(found: ScopeStatus) -> list[str]:
 
 def _in_words(found: ScopeStatus) -> str:
     if found.error:
-        return "not readable"
+        return "unreadable"
     if not found.hooks.commands:
         return "not installed" if found.exists else "no such file"
     events = len(set(EVENTS) & found.hooks.commands.keys())
@@ -160,7 +162,7 @@ def _planned(plan: Callable[[], SettingsChange]) -> SettingsChange:
     except SettingsError as error:
         raise UserError(f"{error}; nothing was written.") from error
     except CommentsAtStake as error:
-        raise UserError(f"{error}, which would be lost: move them, or add --force.") from error
+        raise UserError(f"{error}, which would be lost; move them, or add --force.") from error
 
 
 def _make(change: SettingsChange) -> None:
@@ -169,4 +171,4 @@ def _make(change: SettingsChange) -> None:
     except SettingsError as error:
         raise UserError(f"{error}; nothing was written.") from error
     if backup:
-        click.echo(f"The file as it was is kept as {backup.name}.")
+        click.echo(f"The previous version is saved as {backup.name}.")

@@ -1,4 +1,4 @@
-"""`ccwire pack`: one file for a session's exchange files, and back, byte for byte."""
+"""`ccwire pack`: pack a session into one deduplicated archive, or unpack it."""
 
 import time
 from collections.abc import Sequence
@@ -45,9 +45,9 @@ class PackOutcome:
 
 @click.command("pack")
 @click.argument("session", required=False)
-@click.option("--all", "every", is_flag=True, help="Every captured session that is not under way.")
-@click.option("--unpack", is_flag=True, help="Bring the files back, byte for byte.")
-@click.option("--keep", is_flag=True, help="Leave what was packed (or the pack) where it is.")
+@click.option("--all", "every", is_flag=True, help="Every captured session that is not active.")
+@click.option("--unpack", is_flag=True, help="Restore the files, byte for byte.")
+@click.option("--keep", is_flag=True, help="Keep the packed files (or the archive) as well.")
 @captures_option
 @claude_dir_option
 @json_option
@@ -60,9 +60,9 @@ def command(
     claude_dir: Path,
     as_json: bool,
 ) -> None:
-    """Pack the exchange files of SESSION into one file that holds what repeats only once.
+    """Pack SESSION into one deduplicated archive, or unpack it.
 
-    What is packed stays readable to every command. The pack is a tar in zstd.
+    Every command reads packed sessions too. The archive is a tar file compressed with zstd.
     """
     if every == (session is not None):
         raise UserError("name one session, or give --all for every captured one.")
@@ -164,13 +164,13 @@ def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> PackOutc
         if skip_busy:
             return PackOutcome(folder.name, "busy")
         raise UserError(
-            f"session {folder.name} is being captured ({busy}); try again when it has ended."
+            f"session {folder.name} is being captured ({busy}); try again after it ends."
         ) from None
     except PackDamaged as damage:
         raise UserError(f"{folder}: {damage}; nothing was removed.") from None
     except OSError as error:
         raise UserError(
-            f"{folder}: {error.strerror}; nothing was lost, try again when that is mended."
+            f"{folder}: {error.strerror}; no data was lost, fix the cause and try again."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""`ccwire reconcile`: accounts for every token of a captured session, or of all of them."""
+"""`ccwire reconcile`: account for every token of one captured session, or of all."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,18 +25,18 @@ from correlate.transcript.locate import ClaudeDir
 
 @click.command("reconcile")
 @click.argument("session", required=False)
-@click.option("--all", "every", is_flag=True, help="Every captured session, a line each.")
-@click.option("--since-compact", is_flag=True, help="Only what came after the last compaction.")
+@click.option("--all", "every", is_flag=True, help="Every captured session, one line each.")
+@click.option("--since-compact", is_flag=True, help="Only calls after the last compaction.")
 @click.option(
-    "--agent", metavar="ID", help="Only this subagent's share; `main` is the main thread."
+    "--agent", metavar="ID", help="Only this subagent's calls; `main` is the main thread."
 )
 @click.option(
     "--result",
     "result_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What `claude -p --output-format json` printed: one more witness.",
+    help="Also compare with this output of `claude -p --output-format json`.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Name the evidence for each call.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the evidence for each call.")
 @captures_option
 @claude_dir_option
 @json_option
@@ -61,7 +61,7 @@ def command(
         what = ", not both" if every else " for every captured one"
         raise UserError(f"name one session, or give --all{what}.")
     if every and (agent or result_file):
-        raise UserError("--agent and --result are about one session; leave out --all.")
+        raise UserError("--agent and --result apply to one session; leave out --all.")
     result = _result(result_file) if result_file else None
     if every:
         sessions = _all_sessions(captures, claude_dir)
@@ -85,13 +85,13 @@ def command(
 def _with_agent(session: Reconciliation, agent: str | None) -> Reconciliation:
     known = sorted({f.agent_id for f in session.findings if f.agent_id})
     if agent not in (None, "main") and not any(one.startswith(agent or "") for one in known):
-        there = f"there are {', '.join(known)} and main" if known else "there is only main"
+        there = f"it has {', '.join(known)} and main" if known else "it has only main"
         raise UserError(f"session {session.session_id[:8]} has no agent {agent}; {there}.")
     return session
 
 
 def _all_sessions(captures: Path, claude_dir: Path) -> list[CapturedSession]:
-    """Those with a folder, and those of clients that name no session, found by their answers."""
+    """Return captured sessions, and those in `unknown/` that a transcript's answers identify."""
     named = [CapturedSession(folder.name, folder) for folder in session_folders(captures)]
     unknown = captures / UNKNOWN
     nameless = [call.message_id for call in read_exchanges(unknown) if call.message_id]
@@ -117,7 +117,7 @@ def _accounts(
             )
             if not found.calls and session.capture.name == UNKNOWN:
                 raise UserError(
-                    f"no captured call answers to session {session.session_id}'s transcript; "
+                    f"no captured call belongs to the transcript of session {session.session_id}; "
                     "start the client with `ccwire run` to capture it."
                 )
             yield found
@@ -129,7 +129,7 @@ def _size(session: CapturedSession, claude: ClaudeDir) -> int:
 
 
 def _print_one(accounts: Iterator[Reconciliation], to: Console | None, verbose: bool) -> int:
-    """To a console, or as JSON where there is none."""
+    """Print to the console, or as JSON if there is none."""
     (session,) = accounts
     totals = totals_of(session)
     if to is None:
@@ -140,7 +140,7 @@ def _print_one(accounts: Iterator[Reconciliation], to: Console | None, verbose: 
 
 
 def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
-    """A session at a time, so that memory stays bounded however many there are."""
+    """Print one session at a time, so that memory stays bounded."""
     grand = GrandTotal()
     if to is None:
         click.echo('{"sessions":[')
@@ -162,7 +162,7 @@ def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
 
 
 def _result(path: Path) -> ClientTotals:
-    """An object, an array, or a line for each event, whichever the client was asked for."""
+    """Read the client's printed result: an object, an array, or one event per line."""
     text = path.read_bytes()
     try:
         printed = parse_json(text)
@@ -171,10 +171,13 @@ def _result(path: Path) -> ClientTotals:
             printed = [parse_json(line) for line in text.splitlines() if line.strip()]
         except ValueError:
             raise UserError(
-                f"{path} is not JSON; give the file that holds what -p printed."
+                f"{path} is not JSON; expected the output of `claude -p --output-format json`."
             ) from None
     found = result_in(printed)
     account = result_totals(found) if found is not None else None
     if account is None:
-        raise UserError(f"{path} has no result with modelUsage in it; give what -p printed.")
+        raise UserError(
+            f"{path} contains no result with modelUsage; "
+            "expected the output of `claude -p --output-format json`."
+        )
     return account

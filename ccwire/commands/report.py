@@ -1,4 +1,4 @@
-"""`ccwire report`: a session as one HTML page that opens from disk."""
+"""`ccwire report`: write a session as one HTML page."""
 
 import webbrowser
 from pathlib import Path
@@ -23,10 +23,10 @@ from correlate.transcript.locate import ClaudeDir
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it (default: ccwire-report-<first 8 of the id>.html here).",
+    help="The file to write (default: ./ccwire-report-<first 8 characters of the id>.html).",
 )
-@click.option("--open", "open_it", is_flag=True, help="Open it in the browser.")
-@click.option("--compare", metavar="B", help="Set another session beside it.")
+@click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
+@click.option("--compare", metavar="B", help="Compare with another session.")
 @captures_option
 @claude_dir_option
 def command(
@@ -37,10 +37,10 @@ def command(
     captures: Path,
     claude_dir: Path,
 ) -> None:
-    """Show SESSION (an id, a unique prefix, a folder, or `latest`) as one HTML file.
+    """Write SESSION (an id, a unique prefix, a folder, or `latest`) as one HTML file.
 
-    The file needs no network and nothing beside it. It holds text of the session: share it with
-    the same care as the capture.
+    The file is self-contained and needs no network. It contains text of the session: share it
+    with the same care as the capture.
     """
     found = captured_session(session, captures, claude_dir)
     other = captured_session(compare, captures, claude_dir) if compare else None
@@ -54,7 +54,7 @@ def command(
         size = target.write_bytes(page.encode())
     except OSError as error:
         raise UserError(
-            f"cannot write {target} ({error.strerror}); give another place with -o."
+            f"cannot write {target} ({error.strerror}); give another file with -o."
         ) from None
     click.echo(f"{target} ({size:,} bytes)")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
@@ -68,7 +68,7 @@ def _source(session: CapturedSession, accountant: SessionReconciler, claude: Cla
         account = accountant.account(session.capture, session.session_id, progress=advance)
     if not account.calls and session.capture.name == UNKNOWN:
         raise UserError(
-            f"no captured call answers to session {session.session_id}'s transcript; "
+            f"no captured call belongs to the transcript of session {session.session_id}; "
             "start the client with `ccwire run` to capture it."
         )
     with progress_bar("captures", content_size(account)) as advance:

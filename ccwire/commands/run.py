@@ -1,4 +1,4 @@
-"""`ccwire run`: one command around the client, so that its calls are captured."""
+"""`ccwire run`: run the client behind a capturing proxy."""
 
 import os
 import shutil
@@ -40,10 +40,10 @@ _VERSION_SECONDS = 20
 @click.option(
     "--upstream",
     metavar="URL",
-    help="Send captured calls to this base URL instead, and refuse every other host.",
+    help="Send captured calls to this base URL, and refuse every other host.",
 )
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
-@click.option("--quiet", is_flag=True, help="No summary afterwards.")
+@click.option("--quiet", is_flag=True, help="Print no summary afterwards.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def command(
@@ -61,11 +61,11 @@ def command(
     """
     program = shutil.which(command[0])
     if program is None:
-        raise UserError(f"there is no command {command[0]!r}; is it installed and on your PATH?")
+        raise UserError(f"command {command[0]!r} not found; is it installed and on your PATH?")
     _check_upstream(upstream)
     captures = captures.absolute()
     if why := why_not_writable(captures):
-        raise UserError(f"{captures} cannot be written ({why}); give --captures DIR.")
+        raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
     started = time.time()
     with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
         scratch = Path(folder)
@@ -99,7 +99,7 @@ def command(
 
 
 def _troubles(log: Path) -> list[str]:
-    """What the add-on had to say besides its calls, each once."""
+    """Return the add-on's warnings in the proxy's log, without repeats."""
     lines = log.read_text(errors="replace").splitlines()
     said = ["ccwire: " + line.partition("ccwire: ")[2] for line in lines if "ccwire: " in line]
     return list(dict.fromkeys(line for line in said if not line.startswith("ccwire: capturing ")))
@@ -115,7 +115,7 @@ def _check_upstream(upstream: str | None) -> None:
 
 
 def _with_hooks(command: list[str], claude_dir: Path, scratch: Path) -> list[str]:
-    """Adds our hooks for this run, where the client takes them and has none of ours yet."""
+    """Add ccwire's hooks for this run, unless they are installed or the client lacks support."""
     words = client_in(command)
     if words is None or installed_scopes(claude_dir, Path.cwd()):
         return command
@@ -148,7 +148,7 @@ def _version(start: Sequence[str]) -> Version | None:
 
 
 def _settings(given: str | None) -> Mapping[str, Any]:
-    """The user's `--settings`: a file, or the JSON itself."""
+    """Parse the user's `--settings`: a file, or the JSON itself."""
     if given is None:
         return {}
     try:
@@ -164,13 +164,13 @@ def _settings(given: str | None) -> Mapping[str, Any]:
 
 
 def _ca_file(own: Path, users: str | None, scratch: Path) -> Path:
-    """Our certificate; where the user has extra ones already, a bundle of both."""
+    """Return the proxy's certificate, bundled with the user's extra ones if there are any."""
     if not users:
         return own
     try:
         theirs = Path(users).read_bytes()
     except OSError:
-        return own  # the client ignores a file that it cannot read, too
+        return own  # the client also ignores a file that it cannot read
     bundle = scratch / "ca-bundle.pem"
     bundle.write_bytes(theirs.rstrip() + b"\n" + own.read_bytes())
     return bundle

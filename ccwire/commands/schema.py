@@ -1,4 +1,4 @@
-"""`ccwire schema`: what the client's formats look like, what changed, and whether they drifted."""
+"""`ccwire schema`: record the structure of Claude Code's formats and detect changes."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -24,15 +24,15 @@ from correlate.schema.snapshot.snapshot import ExamplePlace, Field, merge, paths
 _HALF_SURE = 0.5
 _TOLD_UNREADABLE = 5
 _PATHS = click.Path(exists=True, path_type=Path)
-_NOTHING = "no captures and no transcripts under {}: give a capture folder or the client's folder."
+_NOTHING = "no captures or transcripts in {}; give a capture folder or Claude Code's folder."
 
 
 @click.group()
 def command() -> None:
-    """See a change of the client's formats the day it ships.
+    """Detect changes in Claude Code's formats.
 
-    A snapshot holds structure only: names of fields, types, how often, since which version. No
-    text, path or id of a user ever stands in one.
+    A snapshot contains structure only: field names, types, frequencies and versions. It never
+    contains a user's text, path or id.
     """
 
 
@@ -50,16 +50,16 @@ def command() -> None:
     "schema_dir",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Also write JSON Schema 2020-12, a file a bucket.",
+    help="Also write JSON Schema 2020-12, one file per bucket.",
 )
 @json_option
 def observe_command(
     paths_given: tuple[Path, ...], output: Path | None, schema_dir: Path | None, as_json: bool
 ) -> None:
-    """Walk captures and transcripts and write a snapshot of their structure.
+    """Write a snapshot of the structure of captures and transcripts.
 
-    A PATH is a folder or file of captures, transcripts or hook payloads, or an earlier snapshot,
-    which is merged in.
+    A PATH is a folder or file of captures, transcripts or hook payloads, or an earlier snapshot
+    to merge.
     """
     earlier, rest = _apart(paths_given)
     observation = _observe(rest) if rest else Observation({}, 0, 0)
@@ -88,13 +88,13 @@ def observe_command(
 @click.argument("old", metavar="A", type=_PATHS)
 @click.argument("new", metavar="B", type=_PATHS)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@click.option("--all", "show_all", is_flag=True, help="Also what may be a gap in what was seen.")
+@click.option("--all", "show_all", is_flag=True, help="Include uncertain changes.")
 @json_option
 def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: bool) -> None:
-    """Say what changed from A to B: snapshots, or folders to observe.
+    """Print what changed from A to B, which are snapshots or folders to observe.
 
-    Each change says how grave it is for a reader and how sure it is: a field that was rare is
-    not gone because a small capture lacks it.
+    Each change has a severity for readers of the format and a confidence: a rare field that a
+    small capture lacks was not necessarily removed.
     """
     changes = diff(_snapshot(old), _snapshot(new))
     shown = [c for c in changes if show_all or not _may_be_a_gap(c)]
@@ -105,7 +105,8 @@ def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: 
     else:
         _print_changes(shown)
         if len(shown) < len(changes):
-            click.echo(f"{len(changes) - len(shown)} more may be gaps in what was seen: see --all.")
+            hidden = numbered(len(changes) - len(shown), "uncertain change")
+            click.echo(f"{hidden} not shown; see --all.")
 
 
 @command.command("check")
@@ -126,7 +127,7 @@ def check_command(
     markdown: bool,
     as_json: bool,
 ) -> None:
-    """Check captures and transcripts against a baseline; exit 1 on drift, for CI."""
+    """Check captures and transcripts against a baseline. Exit code 1 on drift."""
     observation = _observe(paths_given)
     given = _load(baseline) if baseline is not None else None
     changes = drift(observation.by_version, lambda v: shipped(v) if given is None else given)
@@ -187,7 +188,7 @@ def _observe(given: Sequence[Path]) -> Observation:
 
 
 def _size(path: Path) -> int:
-    """Of a file that a running proxy may be filing elsewhere at this moment."""
+    """Return the size; 0 if a running proxy has just moved the file."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -199,7 +200,7 @@ def _snapshot(path: Path) -> dict[str, Field]:
 
 
 def _apart(given: Iterable[Path]) -> tuple[list[dict[str, Field]], list[Path]]:
-    """Earlier snapshots, and what is to be observed."""
+    """Split the paths into parsed snapshots and paths to observe."""
     earlier: list[dict[str, Field]] = []
     rest: list[Path] = []
     for path in given:
@@ -215,7 +216,7 @@ def _load(path: Path) -> dict[str, Field]:
         return loads(path.read_bytes())
     except NotASnapshot as error:
         raise UserError(
-            f"{path} is no snapshot, {error}: make one with `ccwire schema observe`."
+            f"{path} is not a snapshot ({error}); make one with `ccwire schema observe`."
         ) from error
 
 

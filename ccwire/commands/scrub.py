@@ -1,4 +1,4 @@
-"""`ccwire scrub`: a copy of a session that can go into a bug report."""
+"""`ccwire scrub`: copy a session with every text replaced, to attach to a bug report."""
 
 import secrets
 import shutil
@@ -26,36 +26,39 @@ _KEY_BYTES = 32
     required=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where the copy goes: a folder that is not there yet, or is empty.",
+    help="The folder for the copy; it must be new or empty.",
 )
 @captures_option
 @claude_dir_option
 @json_option
 def command(session: str, target: Path, captures: Path, claude_dir: Path, as_json: bool) -> None:
-    """Make a copy of SESSION to share: every text is replaced by filler of the same length.
+    """Copy SESSION for sharing, with every text replaced by filler of the same length.
 
-    Ids and paths are renamed, alike in all files; structure, sizes, timing and usage stay, so
-    that reconcile and schema say the same of the copy. DIR/kept-words.txt lists all that stayed.
+    Ids and paths are renamed consistently in all files. Structure, sizes, timing and usage stay,
+    so reconcile and schema give the same results for the copy. DIR/kept-words.txt lists every
+    word that was kept.
     """
     if target.is_symlink() or (target.exists() and not _is_empty(target)):
-        raise UserError(f"{target} is not an empty folder; give -o a name that is not taken.")
+        raise UserError(f"{target} exists and is not an empty folder; give -o another name.")
     found = captured_session(session, captures, claude_dir)
     scrubbing = Scrubbing(captures, ClaudeDir(claude_dir), secrets.token_bytes(_KEY_BYTES))
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         unfinished.mkdir(parents=True, mode=0o700)
     except FileExistsError:
-        raise UserError(f"{unfinished} is left over from a scrub that ended; remove it.") from None
+        raise UserError(
+            f"{unfinished} is left over from an interrupted scrub; remove it."
+        ) from None
     try:
         parts = scrubbing.parts(found.session_id, found.capture)
         with progress_bar("scrub", scrubbing.size(parts)) as advance:
             copied = scrubbing.write(parts, unfinished, advance)
         unfinished.replace(target)
     except PackDamaged as damage:
-        raise UserError(f"{damage}; mend or remove the pack first.") from None
+        raise UserError(f"{damage}; repair or remove the pack first.") from None
     except OSError as error:
         raise UserError(
-            f"the copy could not be made: {error.strerror}; mend that first."
+            f"could not write the copy: {error.strerror}; fix that and try again."
         ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -75,7 +78,7 @@ def _print(copied: Copied, target: Path, as_json: bool) -> None:
         f", with {len(copied.other_sessions)} it was forked from" if copied.other_sessions else ""
     )
     to.print(f"Session {copied.session_id} in {target}: {count(copied.files)} files{more}.")
-    to.print(f"{copied.kept_words} words stayed as they were: look through {target / KEPT_WORDS}.")
+    to.print(f"{copied.kept_words} words were kept; review them in {target / KEPT_WORDS}.")
     to.print(
         f"Read it with `ccwire reconcile {copied.session_id} --captures {target / 'captures'} "
         f"--claude-dir {target / 'claude'}`.",

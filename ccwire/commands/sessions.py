@@ -1,4 +1,4 @@
-"""`ccwire sessions`: what is captured and what is running."""
+"""`ccwire sessions`: list captured and running sessions."""
 
 from datetime import datetime
 from pathlib import Path
@@ -13,12 +13,12 @@ from ccwire.session_list import SessionRow, session_rows
 
 
 @click.command("sessions")
-@click.option("--all", "every", is_flag=True, help="Also sessions that only have a transcript.")
+@click.option("--all", "every", is_flag=True, help="Include sessions that only have a transcript.")
 @captures_option
 @claude_dir_option
 @json_option
 def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> None:
-    """List the captured and the running sessions, newest first."""
+    """List captured and running sessions, newest first."""
     rows = session_rows(captures, claude_dir, default_sessions_path(), every=every)
     if as_json:
         listed = [row.to_json() for row in rows]
@@ -27,7 +27,7 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
     to = console()
     if not rows:
         to.print(
-            f"No session is captured in {captures} or running; `ccwire run claude` starts one."
+            f"No session is captured in {captures} or running; start one with `ccwire run claude`."
         )
         return
     wide = to.width >= 120

@@ -1,4 +1,4 @@
-"""`ccwire watch`: the calls as they happen."""
+"""`ccwire watch`: show calls as they happen."""
 
 import time
 from collections.abc import Callable
@@ -19,19 +19,19 @@ _SECONDS = 0.25  # between two looks
 
 
 @click.command("watch")
-@click.option("--once", is_flag=True, help="Print what there is now and end.")
-@click.option("--all", "every", is_flag=True, help="Also sessions that were silent for an hour.")
+@click.option("--once", is_flag=True, help="Print the current state and exit.")
+@click.option("--all", "every", is_flag=True, help="Include sessions idle for over an hour.")
 @captures_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json: bool) -> None:
-    """Watch the calls of all sessions: tokens, cost, cache share, what is in flight, errors.
+    """Show the calls of all sessions live: tokens, cost, cache share, calls in flight, errors.
 
-    Keys: q quits, f goes through the sessions, e shows only errors, p pauses. In a pipe it prints
-    a line for each call that ends, with --json an object.
+    Keys: q quits, f selects a session, e shows only errors, p pauses. In a pipe it prints one line
+    per finished call, or one JSON object with --json.
     """
     if once and not captures.is_dir():
-        raise UserError(f"there is no folder {captures}; give --captures DIR.")
+        raise UserError(f"{captures} does not exist; give --captures DIR.")
     tail = CaptureTail(captures, every=every)
     to = console()
     if once:
@@ -73,7 +73,7 @@ def _print_once(tail: CaptureTail, as_json: bool) -> None:
 
 
 def _print_lines(tail: CaptureTail, text: Callable[[SeenCall], str]) -> int:
-    """What was there before is not told again."""
+    """Print calls that finish from now on."""
     try:
         tail.look(time.time())
         while True:

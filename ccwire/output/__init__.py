@@ -1,4 +1,4 @@
-"""How results look in a terminal: tables, JSON, progress bars, the live view.
+"""Output for terminals and pipes: tables, JSON, progress bars, the live view.
 
-Formats what `correlate` found; decides nothing. Imports `correlate`, `addon` and `ccwire.wire`.
+Formats results and makes no decisions. May import `correlate`, `addon` and `ccwire.wire`.
 """

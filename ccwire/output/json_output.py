@@ -1,4 +1,4 @@
-"""JSON as commands print it. Lone surrogates, which transcripts can hold, are spelled out."""
+"""JSON output of commands. Lone surrogates, which transcripts may contain, are escaped."""
 
 import json
 from typing import Any

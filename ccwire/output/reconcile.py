@@ -1,4 +1,4 @@
-"""How a reconciliation looks in a terminal: the calls, the totals, and what sets them apart."""
+"""Prints a reconciliation: the calls, the totals, and the causes of their differences."""
 
 import re
 from datetime import datetime
@@ -78,7 +78,7 @@ def print_grand_total(to: Console, grand: GrandTotal) -> None:
         )
     )
     if unpriced := grand.wire.unpriced:
-        to.print(Text(f"+ and what {', '.join(unpriced)} cost, which have no known price"))
+        to.print(Text(f"+ without {', '.join(unpriced)}: no known price"))
     _print_verdict(to, grand.unexplained)
 
 
@@ -216,11 +216,11 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
     wire, transcript = totals.wire, totals.transcript
     has_none = any(finding.kind == "no-transcript" for finding in session.findings)
     if has_none and not transcript.total.context:
-        to.print(Text("No transcript of it was found; if it is elsewhere, give --claude-dir."))
+        to.print(Text("No transcript was found; if it is in another folder, give --claude-dir."))
     to.print(
         Text(
             f"The transcript alone reports {count(transcript.total.output)} output tokens"
-            f" and {_money(transcript)}; the wire says {count(wire.total.output)}"
+            f" and {_money(transcript)}; the wire shows {count(wire.total.output)}"
             f" and {_money(wire)}{_share(wire, transcript)}."
         )
     )
@@ -238,7 +238,7 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
 
 
 def _figures(session: Reconciliation) -> str:
-    """The session in one sentence."""
+    """Summarize the session in one sentence."""
     found = summarize(session)
     minutes, seconds = divmod(round(found.seconds), 60)
     tools = ", ".join(f"{name} {n}" for name, n in found.tool_calls.items())

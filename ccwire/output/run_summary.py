@@ -1,4 +1,4 @@
-"""What a run came to: its sessions, their calls, tokens and cost, and what did not reconcile."""
+"""The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from correlate.transcript.locate import ClaudeDir
 
 
 def sessions_since(captures: Path, moment: float) -> list[Path]:
-    """The folders of sessions that had an exchange since then."""
+    """Return the folders of sessions with an exchange since that time."""
     folders = session_folders(captures)
     return [folder for folder in folders if (read_manifest(folder).last_seen or 0) >= moment]
 
@@ -21,7 +21,7 @@ def sessions_since(captures: Path, moment: float) -> list[Path]:
 def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
     folders = sessions_since(captures, moment)
     if not folders:
-        to.print("ccwire: no exchange was captured: did the command start the client?")
+        to.print("ccwire: no exchange was captured; did the command start the client?")
         return
     accountant = SessionReconciler(captures, ClaudeDir(claude_dir))
     rows = []

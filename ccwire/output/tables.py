@@ -1,4 +1,4 @@
-"""The one place that prints tables and progress bars. On a terminal only as wide as that is."""
+"""Tables, progress bars and number formats, fitted to the width of the terminal."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ _PIPE_WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, its side, and whether it may be cut where there is no room."""
+    """A table column: its name, its alignment, and whether its text may wrap."""
 
     name: str
     right: bool = False
@@ -33,8 +33,8 @@ class Column:
 
 
 def console() -> Console:
-    """For the terminal it is on; in a pipe wide and plain, unless COLUMNS says otherwise."""
-    if isinstance(sys.stdout, TextIOWrapper):  # transcripts hold halves of characters
+    """Return a console for stdout; in a pipe it is wide and plain unless COLUMNS is set."""
+    if isinstance(sys.stdout, TextIOWrapper):  # transcripts may contain lone surrogates
         sys.stdout.reconfigure(errors="backslashreplace")
     found = Console(highlight=False)
     if not found.is_terminal and "COLUMNS" not in found._environ:
@@ -50,7 +50,7 @@ def print_table(
     title: str | None = None,
     sections: Sequence[int] = (),
 ) -> None:
-    """`sections`: rows after which a line is drawn, counted from 1."""
+    """Print a table; `sections` are the rows, counted from 1, to draw a line after."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.title_style = "bold"
     for column in columns:
@@ -71,9 +71,9 @@ def print_table(
 def progress_bar(
     label: str, total: int, above: Console | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """A bar in bytes on a terminal, nothing in a pipe; call what it gives to advance.
+    """Show a progress bar in bytes on a terminal, nothing in a pipe; yields a function to advance.
 
-    What is printed to `above` meanwhile stays above the bar.
+    Text printed to `above` in the meantime stays above the bar.
     """
     on_screen = above is not None and above.is_terminal
     if not (on_screen or sys.stderr.isatty()):
@@ -106,7 +106,7 @@ def signed(value: int) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """To the hundredth of a cent, further where that would show nothing; None is unpriced."""
+    """Format to a hundredth of a cent, smaller amounts with more digits; None is unpriced."""
     if value is None:
         return "unpriced"
     sign, amount = "-" if value < 0 else "", abs(value)
@@ -116,5 +116,5 @@ def dollars(value: float | None) -> str:
 
 
 def error_console() -> Console:
-    """For what is said beside a command's own output."""
+    """Return a console for stderr."""
     return Console(stderr=True, highlight=False)

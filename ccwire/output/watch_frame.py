@@ -1,4 +1,4 @@
-"""A frame of the live view as text, for any width and height. What it says is decided elsewhere."""
+"""Lays out a frame of the live view as text, for any width and height."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ _PRINTED_CALLS = 40
 
 
 class FrameView:
-    """A frame laid out; without a height it is as long as need be, and tells no keys."""
+    """A frame as a rich renderable; without a height it is complete and lists no keys."""
 
     def __init__(self, frame: Frame, height: int | None = None) -> None:
         self._frame = frame
@@ -61,7 +61,7 @@ def _headline(frame: Frame) -> Text:
 def _footer(frame: Frame) -> Text:
     only = _short(frame.view.session_id) if frame.view.session_id else "all"
     errors = "on" if frame.view.errors_only else "off"
-    paused = "go on" if frame.view.paused else "pause"
+    paused = "resume" if frame.view.paused else "pause"
     return Text(f"q quit   f session: {only}   e errors only: {errors}   p {paused}", style="dim")
 
 
@@ -70,7 +70,7 @@ def _warnings(frame: Frame) -> list[Text]:
     if frame.view.errors_only and not frame.calls:
         found.append(Text("no errors", style="dim"))
     elif not frame.calls and not frame.in_flight:
-        found.append(Text("no calls yet: `ccwire run claude` makes some", style="dim"))
+        found.append(Text("no calls yet; start a client with `ccwire run claude`", style="dim"))
     if frame.drift:
         newest = list(frame.drift)[-1]
         said = f"drift: {len(frame.drift)} not in the baseline, such as {one_line(newest)}"
@@ -214,7 +214,7 @@ def _short(session_id: str) -> str:
 
 
 def _model(model: str | None) -> str:
-    """Without what all have in common, and without a day."""
+    """Return the model name without `claude-` and without its date."""
     return one_line(re.sub(r"^claude-|-20\d{6}$", "", model or "-"))
 
 

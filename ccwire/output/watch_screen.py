@@ -1,7 +1,7 @@
-"""The terminal of the live view: takes the whole screen, reads keys, and puts all back as it was.
+"""The terminal of the live view: uses the alternate screen, reads keys, restores the terminal.
 
-However the view ends: by its own key, by Ctrl-C, or by a signal. What it shows is laid out in
-`ccwire.output.watch_frame`.
+The terminal is restored however the view ends: by a key, by Ctrl-C, or by a signal. The layout is
+in `ccwire.output.watch_frame`.
 """
 
 import os
@@ -37,7 +37,7 @@ class ScreenEnded(Exception):
 
 
 class LiveScreen:
-    """The whole terminal, until the block ends."""
+    """The alternate screen of the terminal, until the block ends."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -52,7 +52,7 @@ class LiveScreen:
         self._live.update(FrameView(frame, self._console.height), refresh=True)
 
     def keys(self, seconds: float) -> str:
-        """What was typed meanwhile; an escape sequence is no key of ours."""
+        """Return the keys typed within `seconds`, without escape sequences."""
         if termios is None or not sys.stdin.isatty():
             select.select([], [], [], seconds)
             return ""
@@ -65,7 +65,7 @@ class LiveScreen:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Being told to end is an exception here, so that every block is left in order."""
+    """Turn a signal to end into an exception, so that every context manager exits."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise ScreenEnded(number)
@@ -81,7 +81,7 @@ def _signals() -> Iterator[None]:
 
 @contextmanager
 def _keys_unbuffered() -> Iterator[None]:
-    """Keys come one by one and are not echoed; Ctrl-Z would leave the terminal in disorder."""
+    """Read keys unbuffered and without echo; Ctrl-Z, which skips the restoring, is disabled."""
     if termios is None or not sys.stdin.isatty():
         yield
         return

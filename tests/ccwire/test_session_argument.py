@@ -38,7 +38,7 @@ def test_a_session_that_only_has_a_transcript_is_found(captures: Path) -> None:
 
 
 def test_a_prefix_of_two_sessions_is_an_error_that_names_them(captures: Path) -> None:
-    with pytest.raises(UserError, match=f"fits 2 sessions .*{ONE}"):
+    with pytest.raises(UserError, match=f"matches 2 sessions .*{ONE}"):
         find(captures, "1111")
 
 

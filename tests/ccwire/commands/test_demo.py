@@ -33,7 +33,7 @@ def test_it_shows_a_placeholder_a_side_call_and_a_retry(shown: str) -> None:
 
 def test_it_shows_the_capture_and_where_to_look_next(shown: str) -> None:
     assert "0001_req_" in shown
-    assert "Look further" in shown
+    assert "Next" in shown
     assert "uv run ccwire reconcile latest" in shown
 
 

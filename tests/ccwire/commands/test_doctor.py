@@ -45,7 +45,7 @@ def test_all_is_well_on_a_machine_where_nothing_interferes(alone: Path) -> None:
     assert [c for group in found.values() for c in group if not c["ok"]] == []
     assert code == 0
     assert "9.9.9" in str(found["client"][0]["found"])
-    assert "newer than any we know" in str(found["client"][0]["found"])
+    assert "newer than any known version" in str(found["client"][0]["found"])
 
 
 def test_what_is_wrong_is_said_with_what_to_do(
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_said_with_what_to_do(
     assert not found["port"][0]["ok"]
     assert not found["sessions map"][0]["ok"]
     assert [check["found"] for check in found["environment"]] == [
-        "NO_PROXY names the API",
+        "NO_PROXY excludes the API",
         "ANTHROPIC_BASE_URL is set",
     ]
 

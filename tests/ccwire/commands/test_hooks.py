@@ -46,8 +46,8 @@ def test_install_status_and_uninstall_of_settings_with_comments_and_other_hooks(
     done = _hooks("install")
     assert done.exit_code == 0
     assert done.stdout == (
-        "The file as it was is kept as settings.json.before-ccwire.\n"
-        f"The hooks are in {user_settings} now: each session that starts is noted.\n"
+        "The previous version is saved as settings.json.before-ccwire.\n"
+        f"Installed the hooks in {user_settings}; every new session will be recorded.\n"
     )
     command = json.dumps(hook_command())
     text = user_settings.read_text()
@@ -80,23 +80,23 @@ def test_install_status_and_uninstall_of_settings_with_comments_and_other_hooks(
     assert "user: Stop, SessionStart, SessionEnd, UserPromptSubmit, SubagentStop" in shown.stdout
     assert f"  {hook_command()}\n" in shown.stdout
     assert _hooks("install").stdout == (
-        f"The hooks are in {user_settings} already; nothing changed.\n"
+        f"The hooks are already installed in {user_settings}; nothing changed.\n"
     )
-    assert _hooks("uninstall").stdout == f"The hooks are out of {user_settings}.\n"
+    assert _hooks("uninstall").stdout == f"Removed the hooks from {user_settings}.\n"
     assert user_settings.read_text() == COMMENTED
     assert _hooks("uninstall").stdout == (
-        f"There are no hooks of ccwire in {user_settings}; nothing changed.\n"
+        f"{user_settings} contains no hooks of ccwire; nothing changed.\n"
     )
 
 
 def test_project_and_local_settings_are_made_and_removed_again(project: Path) -> None:
     done = _hooks("install", "--scope", "project")
-    assert "`--scope local` keeps it to yourself" in done.stdout
+    assert "use `--scope local`" in done.stdout
     assert "`--scope local`" not in _hooks("install", "--scope", "local").stdout
     names = sorted(file.name for file in (project / ".claude").iterdir())
     assert names == ["settings.json", "settings.local.json"]
     for scope in ("project", "local"):
-        assert "held nothing else and is removed" in _hooks("uninstall", "--scope", scope).stdout
+        assert "which contained nothing else" in _hooks("uninstall", "--scope", scope).stdout
     assert list((project / ".claude").iterdir()) == []
 
 
@@ -140,10 +140,10 @@ def test_comments_inside_our_hooks_need_force(user_settings: Path) -> None:
     user_settings.write_text(text)
     refused = _hooks("uninstall")
     assert refused.exit_code == 2
-    assert "has comments in it, which would be lost: move them, or add --force." in refused.stderr
+    assert "has comments in it, which would be lost; move them, or add --force." in refused.stderr
     assert user_settings.read_text() == text
     done = _hooks("uninstall", "--force")
-    assert "The file as it was is kept as settings.json.before-ccwire." in done.stdout
+    assert "The previous version is saved as settings.json.before-ccwire." in done.stdout
     assert user_settings.read_text() == "{}\n"
 
 
@@ -175,7 +175,7 @@ def test_status_as_json_tells_scopes_events_and_drift(user_settings: Path) -> No
     }
     words = _hooks("status").stdout
     assert "drifted, 1 of 5 events" in words
-    assert "`ccwire hooks install --scope user` puts that right." in words
+    assert "Run `ccwire hooks install --scope user` to repair it." in words
     _hooks("install")
     assert _hooks("status").exit_code == 0
 
@@ -183,7 +183,7 @@ def test_status_as_json_tells_scopes_events_and_drift(user_settings: Path) -> No
 def test_hooks_that_are_switched_off_are_told(user_settings: Path) -> None:
     user_settings.write_text('{"disableAllHooks": true}')
     assert _hooks("status").exit_code == 0
-    assert "they will not run" in _hooks("install").stdout
+    assert "the hooks will not run" in _hooks("install").stdout
     shown = _hooks("status")
     assert shown.exit_code == 1
     assert f"The client runs no hooks here: disableAllHooks in {user_settings}." in shown.stdout

@@ -174,7 +174,7 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(
 def test_an_agent_that_is_not_there_is_one_sentence(folder: Path) -> None:
     ran = run(folder, SESSION, "--agent", "nobody")
     assert ran.exit_code == 2
-    assert ran.stderr == "ccwire: session 11111111 has no agent nobody; there are a1 and main.\n"
+    assert ran.stderr == "ccwire: session 11111111 has no agent nobody; it has a1 and main.\n"
 
 
 def test_no_compaction_is_told_where_one_is_asked_for(folder: Path) -> None:
@@ -184,7 +184,7 @@ def test_no_compaction_is_told_where_one_is_asked_for(folder: Path) -> None:
 
 def test_a_session_without_a_transcript_says_so(folder: Path) -> None:
     shutil.rmtree(folder / "claude")
-    assert "No transcript of it was found" in run(folder, SESSION).output
+    assert "No transcript was found" in run(folder, SESSION).output
 
 
 def test_what_cannot_be_read_or_written_is_one_sentence(folder: Path) -> None:

@@ -48,7 +48,7 @@ def test_it_goes_where_it_is_told(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     target = tmp_path / "nowhere" / "out.html"
     result = report(tmp_path, SESSION, "-o", str(target))
-    said = "cannot write {} (No such file or directory); give another place with -o."
+    said = "cannot write {} (No such file or directory); give another file with -o."
     assert (result.exit_code, result.stderr) == (2, f"ccwire: {said.format(target)}\n")
 
 
@@ -127,4 +127,4 @@ def test_a_transcript_that_no_captured_call_answers_is_a_sentence(tmp_path: Path
     other.write(tmp_path / "claude")
     result = report(tmp_path, "aaaa")
     assert result.exit_code == 2
-    assert "no captured call answers to session aaaa0000" in result.stderr
+    assert "no captured call belongs to the transcript of session aaaa0000" in result.stderr

@@ -62,9 +62,7 @@ def test_the_child_trusts_the_proxy_and_keeps_the_users_certificates(home: Path)
 def test_a_command_that_does_not_exist_is_one_sentence(home: Path) -> None:
     ran = run(home, "clade")
     assert ran.returncode == 2
-    assert ran.stderr == (
-        "ccwire: there is no command 'clade'; is it installed and on your PATH?\n"
-    )
+    assert ran.stderr == ("ccwire: command 'clade' not found; is it installed and on your PATH?\n")
 
 
 @pytest.mark.parametrize("url", ["localhost", "http://[", "http://127.0.0.1:99999", "ftp://h"])
@@ -79,7 +77,7 @@ def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: 
     (home / "file").write_text("not a folder")
     ran = run(home, "--captures", "file", "--", "sh", "-c", "echo started")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "file cannot be written (Not a directory); give --captures DIR." in ran.stderr
+    assert "file is not writable (Not a directory); give --captures DIR." in ran.stderr
 
 
 def test_what_the_capture_had_to_say_is_said_afterwards_each_once(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_diff_hides_what_may_be_a_gap_and_says_so(ccwire: Command, tmp_path: Pat
     full = write_lines(tmp_path / "a" / "t.jsonl", *[record()] * 50, record(rare=1)).parent
     small = write_lines(tmp_path / "b" / "t.jsonl", record()).parent
     result = ccwire("diff", full, small)
-    assert result.stdout == "1 more may be gaps in what was seen: see --all.\n"
+    assert result.stdout == "1 uncertain change not shown; see --all.\n"
     assert "rare" in ccwire("diff", full, small, "--all").stdout
     assert [
         change["path"] for change in json.loads(ccwire("diff", full, small, "--json").stdout)
@@ -169,10 +169,10 @@ def test_check_ends_with_1_and_names_file_and_line(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("observe", "{empty}"), "no captures and no transcripts under {empty}"),
-        (("check", "{empty}"), "no captures and no transcripts under {empty}"),
-        (("diff", "{text}", "{text}"), "{text} is no snapshot, it is not JSON"),
-        (("check", "--baseline", "{text}", "{captures}"), "{text} is no snapshot"),
+        (("observe", "{empty}"), "no captures or transcripts in {empty}"),
+        (("check", "{empty}"), "no captures or transcripts in {empty}"),
+        (("diff", "{text}", "{text}"), "{text} is not a snapshot (it is not JSON"),
+        (("check", "--baseline", "{text}", "{captures}"), "{text} is not a snapshot"),
     ],
 )
 def test_what_a_user_can_do_wrong_is_one_sentence_and_exit_2(

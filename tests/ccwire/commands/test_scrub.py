@@ -36,7 +36,7 @@ def test_the_copy_is_reconciled_as_it_says(folder: Path) -> None:
     session = result.output.split()[1]
     assert session != SESSION
     assert f"ccwire reconcile {session} --captures" in result.output
-    assert "words stayed as they were" in result.output
+    assert "words were kept" in result.output
     ours = json.loads(run(folder, "reconcile", SESSION, "--json").output)
     theirs = json.loads(run(folder, "reconcile", session, "--json", copy=target).output)
     assert theirs["verdicts"] == ours["verdicts"] == {"match": 2, "wire-only: auxiliary": 1}
