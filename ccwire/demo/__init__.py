@@ -1,5 +1,5 @@
-"""Everything for a capture on loopback: a stand-in for the API and clients to talk to it.
+"""A stand-in for the API and clients that call it, for captures on loopback.
 
-Used by `ccwire demo` and by the tests. Nothing in here sends a byte to another machine, fetching
-the real client from npm aside.
+Used by `ccwire demo` and by the tests. Nothing here connects to another machine, except npm when
+the real client is fetched.
 """

@@ -1,4 +1,4 @@
-"""The simulated client: behaves on the wire and on disk as a given release of Claude Code does.
+"""The simulated client, which behaves like a given release of Claude Code on the wire and on disk.
 
-`profiles` lists how releases differ, `simulated` is the client itself.
+`profiles` lists how the releases differ; `simulated` is the client.
 """

@@ -1,4 +1,4 @@
-"""`python -m ccwire.demo.client`: the simulated client as a program."""
+"""Run the simulated client: `python -m ccwire.demo.client`."""
 
 from ccwire.demo.client.cli import main
 

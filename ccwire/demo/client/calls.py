@@ -1,4 +1,4 @@
-"""What the simulated client puts into a call: the body and the headers of its release.
+"""Bodies and headers of the simulated client's calls, per release.
 
 Prompts and tool descriptions are made up.
 """
@@ -24,7 +24,7 @@ def message_body(
     small: bool = False,
     stream: bool = True,
 ) -> dict[str, Any]:
-    """A call to /v1/messages; `small` is for auxiliary ones: the small model, no tools."""
+    """Return a body for /v1/messages; `small` is an auxiliary call: small model, no tools."""
     body: dict[str, Any] = {
         "model": profile.small_model if small else profile.model,
         "messages": messages,
@@ -82,7 +82,7 @@ def user_id(profile: Profile, session_id: str) -> str:
 
 
 def tools(profile: Profile, agent: SimulatedAgent | None = None) -> list[dict[str, Any]]:
-    """What a call offers; a subagent cannot delegate further."""
+    """Return the tools of a call; a subagent has no tool to start subagents."""
     names = _TOOLS if agent is not None else (profile.agent_tool, *_TOOLS)
     return [
         {
@@ -95,7 +95,7 @@ def tools(profile: Profile, agent: SimulatedAgent | None = None) -> list[dict[st
 
 
 def telemetry(profile: Profile, session_id: str, name: str) -> dict[str, Any]:
-    """An event_logging batch: the session is inside each event."""
+    """Return an event_logging batch, with the session id in each event."""
     data = {
         "event_name": name,
         "session_id": session_id,

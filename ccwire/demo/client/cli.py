@@ -1,4 +1,4 @@
-"""The simulated client as a program, with the flags and the environment of the real one."""
+"""The simulated client's command line: the flags and environment variables of the real client."""
 
 import argparse
 import json
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-p", "--print", action="store_true")
     parser.add_argument("-v", "--version", action="store_true")
     parser.add_argument("--output-format", default="text", choices=("text", "json"))
-    parser.add_argument("--allowedTools", help="taken and passed over: all tools may be used")
+    parser.add_argument("--allowedTools", help="Ignored: every tool is allowed.")
     parser.add_argument("--settings")
     parser.add_argument("--session-id")
     parser.add_argument("-r", "--resume")
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _refuse_unknown(release: Profile, given: argparse.Namespace) -> None:
-    """Older releases do not know all flags, and say so as the real ones do."""
+    """Exit with the real client's error for a flag that this release does not support."""
     if given.settings is not None and not release.settings:
         sys.exit("error: unknown option '--settings'")
     if given.fork_session and not release.forks:
@@ -60,10 +60,10 @@ def _client(release: Profile, given: argparse.Namespace, env: Mapping[str, str])
     proxy = env.get("HTTPS_PROXY") or env.get("https_proxy")
     upstream = None if proxy else env.get("ANTHROPIC_BASE_URL")
     if not proxy and not upstream:
-        sys.exit("set HTTPS_PROXY or ANTHROPIC_BASE_URL: this client never leaves the machine")
+        sys.exit("set HTTPS_PROXY or ANTHROPIC_BASE_URL to a loopback address")
     where = urlsplit(proxy or upstream or "")
     if where.hostname not in ("127.0.0.1", "localhost", "::1"):
-        sys.exit(f"{where.hostname} is not on loopback, and this client never leaves the machine")
+        sys.exit(f"{where.hostname} is not a loopback address; this client connects to no other")
     extra = env.get("NODE_EXTRA_CA_CERTS")
     config = env.get("CLAUDE_CONFIG_DIR")
     return SimulatedClient(
@@ -86,7 +86,7 @@ def _client(release: Profile, given: argparse.Namespace, env: Mapping[str, str])
 
 
 def _take_lines(client: SimulatedClient) -> None:
-    """The screen, line by line: prompts and the three commands that change a session."""
+    """Read prompts, /clear, /compact and /exit from stdin, one per line."""
     with client:
         for line in map(str.strip, sys.stdin):
             match line:

@@ -1,6 +1,6 @@
-"""The simulated client's way to the API: HTTPS through a proxy, or plain HTTP straight to it.
+"""The simulated client's connection to the API: HTTPS through a proxy, or direct plain HTTP.
 
-Keeps connections alive as the real client does. Knows nothing of sessions or transcripts.
+Keeps connections alive as the real client does. Contains nothing about sessions or transcripts.
 """
 
 import http.client
@@ -23,7 +23,7 @@ _LOST = (http.client.HTTPException, OSError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer as far as it came. `lost` says that the connection broke before its end."""
+    """A response as far as it was received. `lost`: the connection broke before its end."""
 
     status: int | None
     request_id: str | None = None
@@ -37,7 +37,7 @@ class Reply:
 
 
 class ApiConnection:
-    """Where to: `upstream` for plain HTTP, else a proxy on loopback and its certificate."""
+    """Keep-alive connections: to `upstream` by plain HTTP, else through a proxy on loopback."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ApiConnection:
         upstream: str | None = None,
     ) -> None:
         if (proxy_port is None) == (upstream is None):
-            raise ValueError("name a proxy's port, or an upstream, but not both")
+            raise ValueError("expected either proxy_port or upstream")
         self._proxy_port = proxy_port
         self._upstream = urlsplit(upstream) if upstream else None
         self._trust = ssl.create_default_context(cafile=ca_cert) if proxy_port else None
@@ -76,8 +76,8 @@ class ApiConnection:
         headers: dict[str, str] | None = None,
         interrupt_after: int | None = None,
     ) -> Reply:
-        """One request and its answer; with `interrupt_after`, the client hangs up after so many
-        events, as on Escape."""
+        """Send one request and return its response; with `interrupt_after`, close the connection
+        after that many events, as Escape does."""
         data = None if body is None else json.dumps(body).encode()
         named = {"host": host, "accept-encoding": "gzip, deflate, br, zstd", **(headers or {})}
         if data is not None:

@@ -1,4 +1,4 @@
-"""What the simulated client has used so far, by model, as its cost-state and its result say it."""
+"""The simulated client's usage per model, as cost-state records and result objects contain it."""
 
 import threading
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ _FIELDS = (
 
 
 class Spent:
-    """Adds up every answered call, side calls included, in the order of their answers."""
+    """Running totals of every completed call, side calls included, in order of completion."""
 
     def __init__(self, inherited: Mapping[str, Any] | None = None) -> None:
-        """`inherited` is the cost-state of the session that this one goes on from."""
+        """`inherited` is the cost-state of the session that this one resumes."""
         self._models: dict[str, dict[str, Any]] = {
             model: dict(used) for model, used in (inherited or {}).get("modelUsage", {}).items()
         }
         self._unknown = False
-        self._lock = threading.Lock()  # subagents call at the same time
+        self._lock = threading.Lock()  # subagents call in parallel
 
     @property
     def total_usd(self) -> float:

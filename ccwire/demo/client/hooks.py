@@ -1,4 +1,4 @@
-"""Runs the hooks that settings name, as the client does: `/bin/sh -c`, the payload on stdin."""
+"""Run the configured hooks as the client does: `/bin/sh -c`, with the payload on stdin."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ _TIMEOUT = 60.0
 def settings_in_force(
     profile: Profile, config_dir: Path, cwd: Path, overlay: str | Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
-    """User, project and local settings, and the overlay of one run: a file, its text, or values."""
+    """Return the user, project and local settings, and `--settings`: a path, JSON or values."""
     paths = (
         config_dir / "settings.json",
         cwd / ".claude" / "settings.json",
@@ -36,7 +36,7 @@ def run_hooks(
     cwd: Path,
     env: Mapping[str, str],
 ) -> None:
-    """Runs every command for the payload's event, one after the other; what they say is dropped."""
+    """Run every command for the payload's event, one after the other, and discard their output."""
     event = payload["hook_event_name"]
     for source in settings:
         for group in source.get("hooks", {}).get(event, []):

@@ -1,6 +1,6 @@
-"""How each release of the client behaves, as far as a capture can tell: measured on the real ones.
+"""Profiles of the client's releases: the behaviour that a capture shows, measured on real clients.
 
-`profile("2.1.39")` gives the profile of that release, or of the newest known one before it.
+`profile("2.1.39")` returns the profile of that release, or of the newest known one before it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,38 +13,38 @@ _SESSION_HOOKS = _FIRST_HOOKS | {"UserPromptSubmit", "PreCompact", "SessionStart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One release.
+    """The behaviour of one release.
 
-    user_id          what metadata.user_id holds: "hash" alone, "text" (user_…_session_…), "json"
+    user_id          format of metadata.user_id: "hash", "text" (user_…_session_…) or "json"
     session_header, agent_header, class_header, prompt_header, call_header
-                     which of the client's own request headers it sends; call_header is the one
-                     with a new id for each try
+                     which of the client's own request headers it sends; call_header has a new id
+                     per attempt
     subagents        their transcript: "inline", "beside" (agent-<id>.jsonl), "folder" (subagents/)
-    agent_meta       with agent-<id>.meta.json
-    background       a subagent runs while its parent goes on, and is announced when it is done
+    agent_meta       writes agent-<id>.meta.json
+    background       subagents run in the background and send a notification when they are done
     usage            in the transcript: "final", "placeholder" (as in message_start), "sidechain"
                      (final in subagents, else placeholder), "last" (final on a call's last line)
-    line_a_call      one line for a whole answer, else one for each content block
-    request_id       lines name the response's request-id
-    stop_reason      lines have the final stop reason, else null
-    side_call        the auxiliary call: at the start of each prompt ("prompt", "screen": only in
-                     the screen), before each command ("command"), or None
-    count_tokens     asked at the start, with no session on it
-    warm_ups         subagents started unasked, to warm the cache
-    statsig          telemetry calls to statsig (a tenth of what the real one sends)
+    line_a_call      one transcript line per response, else one per content block
+    request_id       transcript lines contain the response's request-id
+    stop_reason      transcript lines contain the final stop reason, else null
+    side_call        when it makes an auxiliary call: per prompt ("prompt"), per prompt of the
+                     interactive screen ("screen"), before each command ("command"), or never (None)
+    count_tokens     calls count_tokens at startup, without a session
+    warm_ups         number of subagents started to warm the cache
+    statsig          number of telemetry calls to statsig (a tenth of the real number)
     starting, ending other calls, before SessionStart and after SessionEnd
-    streamed_retry   which failures are retried as a stream: "status", "drop"; all others, and an
-                     error event always, without streaming
-    api_error_lines  a failed try leaves system/api_error in the transcript
-    aborted_line     an interrupted answer leaves an assistant line, marked isAbortedMidStream
-    resume_copies    --resume writes a new file with the old lines, under a new session
-    forks            --fork-session exists
-    settings         --settings exists
-    hooks            the events it knows; with `strict_hooks`, one it does not know makes it
-                     pass over all hooks of that file
-    compact_boundary /compact leaves system/compact_boundary
-    live_record      sessions/<pid>.json
-    cost_state       cost-state, and the api-request records that requestRef names
+    streamed_retry   failures that are retried with streaming: "status", "drop"; others, and error
+                     events in every release, are retried without
+    api_error_lines  writes system/api_error to the transcript for a failed attempt
+    aborted_line     writes an assistant line with isAbortedMidStream for an interrupted response
+    resume_copies    --resume copies the old lines to a new file, under a new session
+    forks            supports --fork-session
+    settings         supports --settings
+    hooks            the supported hook events; with `strict_hooks`, an unknown event disables every
+                     hook of its file
+    compact_boundary /compact writes system/compact_boundary
+    live_record      writes sessions/<pid>.json
+    cost_state       writes cost-state, and the api-request records that requestRef refers to
     """
 
     version: str
@@ -88,13 +88,13 @@ class Profile:
 
 
 def profile(version: str) -> Profile:
-    """The profile of a release; raises ValueError for one older than all known ones."""
+    """Return the profile of a release; raise ValueError if it is older than every known one."""
     if not is_version(version):
-        raise ValueError(f"{version!r} is not a release such as 2.1.39")
+        raise ValueError(f"expected a release such as 2.1.39, got {version!r}")
     wanted = parse_version(version)
     known = [found for found in PROFILES.values() if found.release <= wanted]
     if not known:
-        raise ValueError(f"no profile for {version}; there are {', '.join(PROFILES)}")
+        raise ValueError(f"no profile for {version}; known releases: {', '.join(PROFILES)}")
     return replace(known[-1], version=version)
 
 

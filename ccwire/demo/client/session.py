@@ -1,4 +1,4 @@
-"""One session of the simulated client: its calls with their retries, its hooks, its live record."""
+"""One session of the simulated client: calls with retries, hooks, and the live record."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _RETRIED = (408, 409, 429)
 
 
 class SimulatedSession:
-    """What every conversation of a session shares."""
+    """The state that the conversations of a session share."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SimulatedSession:
         spent: Spent,
         patience: float,
     ) -> None:
-        """`patience` scales the waits between retries: 1 waits as long as the real client."""
+        """`patience` scales the delay between retries; 1 is the real client's delay."""
         self.profile = profile
         self.wire = wire
         self.transcript = transcript
@@ -68,7 +68,7 @@ class SimulatedSession:
         request_class: str = "main",
         interrupt_after: int | None = None,
     ) -> tuple[Reply, str | None]:
-        """One call and its retries: the last answer, and the api-request record that it names."""
+        """Make a call, with retries; return the last reply and its api-request record's id."""
         stream = True
         for attempt in range(1, _MOST_TRIES + 1):
             reference = self._request_record(agent)
@@ -91,7 +91,7 @@ class SimulatedSession:
         return reply, reference
 
     def side_call(self, text: str) -> None:
-        """An auxiliary call with the small model; no transcript ever hears of it."""
+        """Make an auxiliary call with the small model; it is not written to the transcript."""
         reply = self.wire.send(
             MESSAGES,
             body=message_body(
@@ -103,7 +103,7 @@ class SimulatedSession:
             self.spent.add(self.profile.small_model, reply.usage)
 
     def hook(self, event: str, **fields: Any) -> None:
-        """Runs the hooks for an event, if this release knows it."""
+        """Run the hooks for an event, if this release supports it."""
         if event not in self.profile.hooks:
             return
         payload: dict[str, Any] = {
@@ -197,7 +197,7 @@ class SimulatedSession:
 
 
 def _failure(reply: Reply) -> str | None:
-    """Why a call must be made again: "status", "drop" or "event"; None if it need not be."""
+    """Return why a call must be retried: "status", "drop" or "event"; None if it succeeded."""
     if reply.interrupted:
         return None
     if reply.lost:
@@ -208,6 +208,6 @@ def _failure(reply: Reply) -> str | None:
 
 
 def _process_start() -> str:
-    """When this process began, in clock ticks since boot, as Linux counts; elsewhere "0"."""
+    """Return this process's start time in clock ticks since boot; "0" if not on Linux."""
     stat = Path("/proc/self/stat")
     return stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else "0"

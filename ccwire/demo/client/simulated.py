@@ -1,28 +1,28 @@
-"""A simulated client: small and honest. It speaks to the API through the proxy, runs its hooks,
-writes its transcript, and does all of it as the release of its profile does.
+"""A simulated client that calls the API through the proxy, runs hooks and writes a transcript,
+each as the release in its profile does.
 
-In a test, in this process (so the client's pid is this one's):
+In a test, in this process (so the client's pid is this process's):
 
     client = SimulatedClient("2.1.39", home=home, cwd=cwd, proxy_port=port, ca_cert=ca)
-    result = client.run(scenario.prompt)            # start, prompt, exit; result as -p prints it
+    result = client.run(scenario.prompt)            # start, prompt, exit; returns what -p prints
     result["session_id"], result["result"], client.transcript_path
 
-Step by step, like the screen (`upstream=api.url` in place of the proxy speaks to the stand-in
-directly):
+Step by step, like the interactive screen (`upstream=api.url` calls the stand-in directly, without
+a proxy):
 
     with SimulatedClient("2.1.325", home=home, cwd=cwd, upstream=api.url, screen=True) as client:
         client.prompt("lab:plain Hello.")
-        client.prompt("lab:slow Go.", interrupt_after=5)    # Escape after so many events
+        client.prompt("lab:slow Go.", interrupt_after=5)    # Escape after five events
         client.clear(), client.compact()
 
-`resume=ID` and `fork=True` go on from an earlier session in the same home; `persist=False` writes
-no transcript. As a program, for `ccwire run` and the demo, with the client's own flags:
+`resume=ID` and `fork=True` continue an earlier session of the same home; `persist=False` writes
+no transcript. As a program, for `ccwire run` and the demo, with the real client's flags:
 
     python -m ccwire.demo.client [--as VERSION] -p PROMPT [--output-format json] [--resume ID]
-    python -m ccwire.demo.client        # prompts, /clear, /compact, /exit line by line
+    python -m ccwire.demo.client        # reads prompts, /clear, /compact and /exit from stdin
 
-It then obeys HOME, CLAUDE_CONFIG_DIR, HTTPS_PROXY, NODE_EXTRA_CA_CERTS and ANTHROPIC_BASE_URL;
-`--as` defaults to $LAB_CLIENT_VERSION, else the newest profile.
+The program reads HOME, CLAUDE_CONFIG_DIR, HTTPS_PROXY, NODE_EXTRA_CA_CERTS and
+ANTHROPIC_BASE_URL; `--as` defaults to $LAB_CLIENT_VERSION, else the newest profile.
 """
 
 import os
@@ -44,7 +44,7 @@ from ccwire.wire.endpoints import STATSIG_HOST
 
 
 class SimulatedClient:
-    """One process of the client; see the top of this module."""
+    """One client process; see the module docstring."""
 
     def __init__(
         self,
@@ -99,13 +99,13 @@ class SimulatedClient:
         self.exit()
 
     def run(self, prompt: str) -> dict[str, Any]:
-        """One shot: what `-p --output-format json` prints."""
+        """Start, send one prompt, exit; return what `-p --output-format json` prints."""
         with self:
             self.prompt(prompt)
         return self.result()
 
     def start(self) -> None:
-        """What comes before the first prompt: calls without a session, the hook, warm-ups."""
+        """Do what precedes the first prompt: calls without a session, SessionStart, warm-ups."""
         for path in self.profile.starting:
             self._wire.send(path, body={} if path.startswith("/api/eval") else None)
         self._session.write_live_record()
@@ -125,7 +125,7 @@ class SimulatedClient:
             run_agent(SimulatedConversation(self._session, agent), "Warmup")
 
     def prompt(self, text: str, *, interrupt_after: int | None = None) -> str:
-        """One prompt and all that the model does about it; gives its last words."""
+        """Send a prompt, run the model's turns to the end, and return its last text."""
         started = time.monotonic()
         session, transcript = self._session, self._session.transcript
         transcript.prompt_id = str(uuid.uuid4())
@@ -152,7 +152,7 @@ class SimulatedClient:
         return said
 
     def clear(self) -> None:
-        """/clear: a new session in the same process, on the same connections."""
+        """Run /clear: start a new session in the same process, on the same connections."""
         self._session.hook("SessionEnd", reason="clear")
         self._write_cost_state()
         self._begin(str(uuid.uuid4()))
@@ -161,7 +161,7 @@ class SimulatedClient:
         self._session.transcript.user("<command-name>/clear</command-name>")
 
     def compact(self) -> None:
-        """/compact: the model sums the conversation up, and nothing else of it is kept."""
+        """Run /compact: replace the conversation with the model's summary of it."""
         session, transcript = self._session, self._session.transcript
         session.hook("PreCompact", trigger="manual", custom_instructions="")
         asked = {"role": "user", "content": "Sum up what the lab has been told so far."}
@@ -186,7 +186,7 @@ class SimulatedClient:
         session.hook("SessionStart", source="compact")
 
     def exit(self) -> None:
-        """SessionEnd, then what the client still sends and writes on its way out."""
+        """Run the SessionEnd hooks, then send and write what the client does after them."""
         self._session.hook("SessionEnd", reason="prompt_input_exit" if self._screen else "other")
         self._write_cost_state()
         self._session.remove_live_record()
@@ -196,7 +196,7 @@ class SimulatedClient:
         self._wire.close()
 
     def result(self) -> dict[str, Any]:
-        """The result object of the last prompt."""
+        """Return the result object of the last prompt."""
         return self._result
 
     def _begin(self, session_id: str, inherited: Mapping[str, Any] | None = None) -> None:
@@ -224,12 +224,12 @@ class SimulatedClient:
 
     def _resume(self, session_id: str, *, fork: bool) -> None:
         if fork and not self.profile.forks:
-            raise ValueError(f"{self.profile.version} knows no --fork-session")
+            raise ValueError(f"{self.profile.version} does not support --fork-session")
         copies = fork or self.profile.resume_copies
         self._begin(session_id)
         lines = self._session.transcript.lines()
         if not lines:
-            raise ValueError(f"there is no session {session_id} to go on from")
+            raise ValueError(f"no session {session_id} to resume in this home")
         costs = [line for line in lines if line["type"] == "cost-state"]
         self._begin(str(uuid.uuid4()) if copies else session_id, costs[-1] if costs else None)
         kept = [line for line in lines if line.get("uuid")]

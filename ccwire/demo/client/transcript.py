@@ -1,6 +1,6 @@
-"""The simulated client's transcript: the right file, the right line, release by release.
+"""The simulated client's transcript files and lines, per release.
 
-Field names and their order of appearance are the real client's; every text in them is made up.
+Field names and their order are the real client's; all text is made up.
 """
 
 import json
@@ -19,7 +19,7 @@ from correlate.transcript.locate import slug_of
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAgent:
-    """A subagent: its id as headers and file names have it, and what it was started with."""
+    """A subagent: its id, as in headers and file names, and how it was started."""
 
     id: str
     type: str
@@ -28,7 +28,7 @@ class SimulatedAgent:
 
 
 class TranscriptWriter:
-    """All files of one session. With `persist` off it writes nothing."""
+    """Writes the files of one session; nothing if `persist` is off."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class TranscriptWriter:
         self._entrypoint = entrypoint
         self._persist = persist
         self._lock = threading.Lock()
-        self._last: dict[str | None, str | None] = {}  # by agent: the uuid the next line follows
+        self._last: dict[str | None, str | None] = {}  # per agent: the next line's parentUuid
         self.session_id = session_id
         self.prompt_id = ""
 
@@ -66,7 +66,7 @@ class TranscriptWriter:
         return self._last.get(agent.id if agent else None)
 
     def user(self, content: Any, agent: SimulatedAgent | None = None, **extra: Any) -> str:
-        """A line of what was said to the model: a prompt, or a tool's result."""
+        """Write a user line: a prompt, or a tool's result."""
         prompt = {"promptId": self.prompt_id} if self._profile.release >= (2, 1, 78) else {}
         fields = {**prompt, **extra}
         return self._line("user", agent, fields, message={"role": "user", "content": content})
@@ -78,7 +78,7 @@ class TranscriptWriter:
         request_ref: str | None = None,
         **extra: Any,
     ) -> str:
-        """The lines of an answer: one a block, or one in all; gives the last one's uuid."""
+        """Write a reply, as one line per block or one line in total; return the last uuid."""
         message = reply.message or {}
         blocks = message.get("content", [])
         groups = [blocks] if self._profile.line_a_call else [[block] for block in blocks]
@@ -110,7 +110,7 @@ class TranscriptWriter:
         return line
 
     def synthetic(self, text: str) -> None:
-        """An answer that no API gave: the client's own words in the model's place."""
+        """Write an assistant line that the client made up itself, such as an error text."""
         usage = {
             "input_tokens": 0,
             "output_tokens": 0,
@@ -133,13 +133,13 @@ class TranscriptWriter:
         return self._line("system", agent, {"subtype": subtype, **fields})
 
     def attachment(self, agent: SimulatedAgent | None = None) -> None:
-        """What newer clients put beside a prompt for the model to know."""
+        """Write an attachment line, as newer clients do with a prompt."""
         if self._profile.release >= (2, 1, 98):
             told = {"type": "lab_note", "content": "There is nothing to know."}
             self._line("attachment", agent, {"attachment": told})
 
     def record(self, kind: str, agent: SimulatedAgent | None = None, **fields: Any) -> None:
-        """A line outside the conversation: neither uuid nor parent."""
+        """Write a line outside the conversation, without uuid and parentUuid."""
         path = self.agent_path(agent) if agent else self.path
         self._write(path, {"type": kind, **fields, "sessionId": self.session_id})
 
@@ -154,13 +154,13 @@ class TranscriptWriter:
         path.write_text(json.dumps(meta))
 
     def lines(self) -> list[dict[str, Any]]:
-        """What stands in the session's own file."""
+        """Return the lines of the session's main file."""
         if not self.path.is_file():
             return []
         return [json.loads(line) for line in self.path.read_text().splitlines()]
 
     def take_over(self, lines: list[dict[str, Any]], *, copy: bool) -> None:
-        """Goes on from another session's lines; `copy` writes them here under this session's id."""
+        """Continue another session's lines; `copy` also writes them under this session's id."""
         for line in lines:
             if copy:
                 renamed = {"sessionId": self.session_id} if "sessionId" in line else {}
@@ -210,7 +210,7 @@ class TranscriptWriter:
         return False
 
     def _usage(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The final usage as newer clients spell it out."""
+        """Return the final usage with the fields that newer clients add."""
         told = dict(usage or {})
         if self._profile.release >= (2, 1, 78):
             searches = {"web_search_requests": 0, "web_fetch_requests": 0}

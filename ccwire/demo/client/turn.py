@@ -1,4 +1,4 @@
-"""A conversation of the simulated client: a prompt, the model's turns, its tools, its subagents."""
+"""A conversation of the simulated client: prompts, the model's turns, tools and subagents."""
 
 import json
 import subprocess
@@ -15,19 +15,19 @@ _TOOL_TIMEOUT = 60.0
 
 
 class SimulatedConversation:
-    """The main thread's, or a subagent's. `messages` is what the next call will send."""
+    """The main conversation or a subagent's. `messages` is what the next call will send."""
 
     def __init__(self, session: SimulatedSession, agent: SimulatedAgent | None = None) -> None:
         self.session = session
         self.agent = agent
         self.messages: list[dict[str, Any]] = []
-        self.failed: Reply | None = None  # the answer that ended it, if none came
+        self.failed: Reply | None = None  # the last reply, if the call failed
         self._usage: dict[str, Any] | None = None
         self._tools_used = 0
         self._background: list[tuple[SimulatedAgent, SimulatedConversation, threading.Thread]] = []
 
     def say(self, text: str, *, interrupt_after: int | None = None, **line: Any) -> str:
-        """Says something to the model and lets it work until it is done; gives its last words."""
+        """Send a user message, run turns until the model is done, and return its last text."""
         self.session.transcript.user(text, self.agent, **line)
         self.session.transcript.attachment(self.agent)
         self.messages.append({"role": "user", "content": text})
@@ -55,7 +55,7 @@ class SimulatedConversation:
             self._use_tools(calls, source)
 
     def wait_for_agents(self) -> str:
-        """Lets subagents in the background end, and tells the model; gives its last words."""
+        """Wait for background subagents, report them to the model, and return its last text."""
         text = ""
         while self._background:
             running, self._background = self._background, []
@@ -66,7 +66,7 @@ class SimulatedConversation:
         return text
 
     def _use_tools(self, calls: list[dict[str, Any]], source: str) -> None:
-        """Runs what the model asked for, subagents at the same time, and keeps the results."""
+        """Run the requested tools, subagents in parallel, and add their results to `messages`."""
         started = {call["id"]: self._start(call) for call in calls if call["name"] in _AGENT_TOOLS}
         results = []
         for call in calls:
@@ -74,7 +74,7 @@ class SimulatedConversation:
                 block, extra = self._agent_result(call, *started[call["id"]])
             else:
                 block, extra = self._run(call)
-            # Subagents' lines have their results without the details.
+            # Lines of a subagent's transcript have no toolUseResult.
             if self.agent is not None and self.session.profile.release >= (2, 1, 39):
                 extra = {}
             if self.session.profile.release >= (2, 1, 39):
@@ -145,7 +145,7 @@ class SimulatedConversation:
         return _result(call, [{"type": "text", "text": text}]), {"toolUseResult": details}
 
     def totals(self) -> dict[str, Any]:
-        """What a subagent's result tells of its work: its last call's usage, as the real one."""
+        """Return the counts in a subagent's result; usage is its last call's, as in the client."""
         usage = self._usage or {}
         tokens = sum(count for count in usage.values() if isinstance(count, int))
         told = {"totalDurationMs": 1, "totalTokens": tokens, "totalToolUseCount": self._tools_used}
@@ -174,7 +174,7 @@ class SimulatedConversation:
 
 
 def run_agent(conversation: SimulatedConversation, prompt: str) -> None:
-    """A subagent's whole life, with its hooks and the note beside its transcript."""
+    """Run a subagent from start to stop, with its hooks and the file beside its transcript."""
     session, agent = conversation.session, conversation.agent
     assert agent is not None
     session.hook("SubagentStart", agent_id=agent.id, agent_type=agent.type)

@@ -1,1 +1,1 @@
-"""The real client: fetched from npm, run once with a made-up key against the stand-in."""
+"""The real client: fetched from npm and run with a made-up key against the stand-in."""

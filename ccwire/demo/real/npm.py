@@ -1,13 +1,13 @@
-"""Fetches pinned versions of the real client from npm into a cache outside the tree.
+"""Fetch pinned versions of the real client from npm into a cache outside the source tree.
 
-    fetch("2.1.325")        the client, installed if it was not there yet; NpmUnreachable if it
-                            cannot be got
-    newest_version()        what npm calls latest
-    versions()              all that npm has, oldest first
-    remove("2.1.325")       takes it off the disk again
+    fetch("2.1.325")        return the client, installing it if needed; NpmUnreachable if npm or
+                            its registry is not available
+    newest_version()        the version that npm tags as latest
+    versions()              every published version, oldest first
+    remove("2.1.325")       delete it from the cache
 
-The cache is `$CCWIRE_LAB_CACHE`, else `~/.cache/ccwire/clients`. npm runs with this process's own
-environment (its registry, its proxy), the client never does: see `ccwire.demo.real.run`.
+The cache is `$CCWIRE_LAB_CACHE`, else `~/.cache/ccwire/clients`. npm inherits this process's
+environment (its registry, its proxy); the client does not: see `ccwire.demo.real.run`.
 """
 
 import fcntl
@@ -27,33 +27,33 @@ from typing import Any
 
 PACKAGE = "@anthropic-ai/claude-code"
 _NO_SUCH = ("E404", "ETARGET")
-# What npm calls a network or a registry that does not answer; any other failure is loud.
+# npm's error codes for an unreachable network or registry; any other code raises NpmFailed.
 _NETWORK = re.compile(
     r"ENOTFOUND|EAI_AGAIN|ECONN\w+|ENETUNREACH|EHOSTUNREACH|\w*TIMEDOUT|\w*TIMEOUT|FETCH_ERROR"
     r"|EPROTO|\w*CERT\w*|E401|E403|E407|E429|E5\d\d"
 )
-# One retry: a machine without npm must say so in seconds, not after npm's own 70.
+# One retry: without a registry, npm's defaults would take 70 seconds to fail.
 _QUICKLY = ("--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000")
 
 
 class NpmFailed(Exception):
-    """npm has run and refused, for instance because there is no such version."""
+    """npm ran and failed, for instance because the version does not exist."""
 
 
 class NpmUnreachable(NpmFailed):
-    """There is no npm, or it cannot reach its registry."""
+    """npm is not installed, or cannot reach its registry."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledClient:
-    """A real client on this disk; `command` starts it."""
+    """A real client in the cache; `command` starts it."""
 
     version: str
     command: tuple[str, ...]
 
 
 def fetch(version: str, *, timeout: float = 300.0) -> InstalledClient:
-    """The client of this version ("newest": the latest one), installed first if need be."""
+    """Return the client of this version ("newest" for the latest), installing it if needed."""
     if version == "newest":
         version = newest_version()
     folder = cache() / version
@@ -73,7 +73,7 @@ def versions() -> list[str]:
 
 
 def remove(version: str) -> None:
-    """Takes a version off the disk; one that is not there is no error."""
+    """Delete a version from the cache, if it is there."""
     with _locked(version):
         folder = cache() / version
         if folder.is_dir():
@@ -86,7 +86,7 @@ def cache() -> Path:
 
 @contextmanager
 def _locked(version: str) -> Iterator[None]:
-    """Two processes that want the same version wait for each other."""
+    """Hold the version's lock, so that two processes do not install it at the same time."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f".{version}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -94,7 +94,7 @@ def _locked(version: str) -> Iterator[None]:
 
 
 def _install(version: str, folder: Path, timeout: float) -> None:
-    """Into a temporary folder first: what stands under its own name is whole."""
+    """Install into a temporary folder, then rename, so that a cached version is always complete."""
     with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=cache()) as temporary:
         made = Path(temporary) / "client"
         _npm_install(made, f"{PACKAGE}@{version}", timeout)
@@ -118,7 +118,7 @@ def _npm(*arguments: str, timeout: float) -> str:
             ["npm", *arguments], capture_output=True, text=True, timeout=timeout, check=False
         )
     except FileNotFoundError as error:
-        raise NpmUnreachable("npm is not installed, so no real client can be fetched") from error
+        raise NpmUnreachable("npm is not installed; install Node.js to fetch the client") from error
     except subprocess.TimeoutExpired as error:
         raise NpmUnreachable(f"npm {arguments[0]} took more than {timeout:.0f} s") from error
     if done.returncode == 0:
@@ -131,7 +131,7 @@ def _npm(*arguments: str, timeout: float) -> str:
 
 
 def _error_code(stderr: str) -> str:
-    """npm's own short code; its other lines name registries and paths of the machine."""
+    """Return npm's error code; its other output contains registry addresses and local paths."""
     codes = [line.split()[-1] for line in stderr.splitlines() if " code " in line]
     return codes[0] if codes else "no code"
 
@@ -141,10 +141,10 @@ def _command(folder: Path) -> tuple[str, ...]:
     if native is not None:
         return (str(native),)
     if script is None:
-        raise NpmFailed(f"there is no client in {folder}: remove that folder and fetch it again")
+        raise NpmFailed(f"no client found in {folder}; delete the folder and fetch it again")
     node = shutil.which("node")
     if node is None:
-        raise NpmUnreachable("node is not installed, and this version of the client needs it")
+        raise NpmUnreachable("this version of the client needs Node.js, which is not installed")
     return (node, str(script))
 
 
@@ -154,7 +154,7 @@ def _script(folder: Path) -> Path | None:
 
 
 def _native(folder: Path) -> Path | None:
-    """A native binary; it is in a package of its own, of about 300 MB."""
+    """Return the native binary, which is a separate package of about 300 MB."""
     program = folder / "node_modules" / f"{PACKAGE}-{_platform()}" / "claude"
     return program if program.is_file() else None
 

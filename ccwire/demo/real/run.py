@@ -1,12 +1,12 @@
-"""Runs the real client: an empty environment, a temporary home, a made-up key, loopback only.
+"""Run the real client on loopback, in a temporary home, with an empty environment and a fake key.
 
     client = fetch("2.1.325")                       # ccwire.demo.real.npm
-    home = lab_home(tmp_path / "home", cwd)         # first-run questions are answered in there
+    home = lab_home(tmp_path / "home", cwd)         # the first-run questions are already answered
     run = run_once(client, scenario.prompt, home=home, cwd=cwd, proxy_port=port, ca_cert=ca,
                    tools=scenario.tools)
     run.returncode, run.result_json["session_id"], run.stderr
 
-`lab.screen` drives the interactive screen with the same environment. No process outlives its call.
+`lab.screen` drives the interactive screen in the same environment. No process outlives its call.
 """
 
 import json
@@ -28,7 +28,7 @@ OLDEST = (0, 2, 70)
 
 @dataclass(frozen=True, slots=True)
 class RealRun:
-    """How a one-shot run went. `result_json` is what the client printed, None if that was none."""
+    """The outcome of one run. `result_json` is the printed result, None if it is not JSON."""
 
     returncode: int
     stdout: str
@@ -56,7 +56,7 @@ def run_once(
     extra_env: Mapping[str, str] | None = None,
     timeout: float = 90.0,
 ) -> RealRun:
-    """`claude -p PROMPT`; raises TimeoutError after `timeout` seconds, with what it printed."""
+    """Run `claude -p PROMPT`; raise TimeoutError with its output after `timeout` seconds."""
     refuse_ancient(client)
     command = [*client.command, "-p", prompt, *extra_args]
     if output_format is not None:
@@ -73,15 +73,15 @@ def run_once(
 
 
 def refuse_ancient(client: InstalledClient) -> None:
-    """Clients before 0.2.70 obey no proxy: they would leave the machine."""
+    """Raise ValueError for clients before 0.2.70, which ignore HTTPS_PROXY."""
     if parse_version(client.version) < OLDEST:
-        raise ValueError(f"{client.version} obeys no proxy and is not run here")
+        raise ValueError(f"{client.version} ignores HTTPS_PROXY; run 0.2.70 or newer")
 
 
 def environment(
     home: Path, proxy_port: int, ca_cert: Path, extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """All that the client gets to see; nothing of this process's own environment is in it."""
+    """Return the client's whole environment; nothing is inherited from this process."""
     proxy = f"http://127.0.0.1:{proxy_port}"
     return {
         "HOME": str(home),
@@ -99,7 +99,7 @@ def environment(
 
 
 def lab_home(home: Path, cwd: Path) -> Path:
-    """A home in which the first-run questions are answered; made if need be, `home` again."""
+    """Create `home` with the first-run questions answered, and return it."""
     home.mkdir(parents=True, exist_ok=True)
     state = {
         "hasCompletedOnboarding": True,
@@ -120,7 +120,7 @@ def lab_home(home: Path, cwd: Path) -> Path:
 def run_command(
     command: Sequence[str], env: Mapping[str, str], cwd: Path, timeout: float
 ) -> tuple[int, str, str]:
-    """Runs a command in a process group of its own, which is gone when this returns."""
+    """Run a command in its own process group, and end the whole group before returning."""
     with subprocess.Popen(
         command,
         env=env,
@@ -147,7 +147,7 @@ def run_command(
 
 
 def end_group(pid: int) -> None:
-    """Ends a process group that was started here; one that is gone already is fine."""
+    """Kill a process group that was started here, if it still exists."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -155,7 +155,7 @@ def end_group(pid: int) -> None:
 
 
 def _result(stdout: str) -> dict[str, Any] | None:
-    """The result object: alone, the last of an array, or the last line of stream-json."""
+    """Return the result object: the whole output, the last of an array, or the last line."""
     for text in (stdout, stdout.strip().rpartition("\n")[2]):
         try:
             value = json.loads(text)

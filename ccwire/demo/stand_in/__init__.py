@@ -1,5 +1,5 @@
-"""The stand-in for the API: answers by scenario, and keeps a ledger of what it served.
+"""A stand-in for the API that answers from a scenario and records each call in a ledger.
 
-`scenarios` has the named ones, `scenario` what one is made of, `server` the sockets. Imports
-`ccwire.wire`.
+`scenarios` contains the named scenarios, `scenario` their types, `server` the sockets. Imports
+`ccwire.wire` only.
 """

@@ -1,4 +1,4 @@
-"""One request being answered: sends what the scenario says, at its pace, and keeps the ledger."""
+"""Answer one request as its scenario prescribes, with its delays, and record it in the ledger."""
 
 import asyncio
 import json
@@ -23,21 +23,21 @@ from ccwire.demo.stand_in.stream import (
 
 _ORGANIZATION = "00000000-1ab0-4000-8000-00000000c1a0"
 _LIMITS = {"requests": 4_000, "tokens": 480_000, "input-tokens": 400_000, "output-tokens": 80_000}
-# Answers that a client can read: it asks for policy_limits four times in as many seconds
-# otherwise, and warns about its settings on the screen.
+# Valid answers to startup calls: without them the client requests policy_limits four times in four
+# seconds, and shows a warning about its settings.
 _KNOWN: dict[str, Any] = {
     "hello": {"message": "hello"},
     "policy_limits": {"restrictions": {}},
     "settings": {"uuid": _ORGANIZATION, "checksum": "sha256:lab", "settings": {}},
 }
-_BLOCK = b"event: content_block"  # by far the most events, and none that ends or counts anything
-_GLANCE = 0.05  # seconds between two looks at whether a waiting client is still there
-_BREATHE = 16  # chunks between two turns of the loop, so that parallel streams share it
+_BLOCK = b"event: content_block"  # most events are these; they change neither the end nor the usage
+_GLANCE = 0.05  # seconds between checks that the client is still connected during a delay
+_BREATHE = 16  # chunks sent before yielding to the event loop, so that parallel streams share it
 
 
 class Answering:
-    """The ledger is written before the last byte goes out, so that whoever has read the whole
-    answer finds it there."""
+    """Sends one answer. The ledger is written before the last byte is sent, so that a client which
+    has read the whole answer finds it there."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Answering:
         await self._end_stream(answer, packer)
 
     def _noted(self, answer: Answer, usage: Usage) -> Iterator[bytes]:
-        """The events, each written into the ledger as it is taken for sending."""
+        """Yield the events, recording each in the ledger just before it is sent."""
         sent = self._sent
         for event in _planned(answer, self._call, usage):
             sent.event(event)
@@ -151,7 +151,7 @@ class Answering:
             yield event
 
     async def _end_stream(self, answer: Answer, packer: Compressor | None) -> None:
-        self._record("dropped")  # unless its last event has said otherwise
+        self._record("dropped")  # no effect if the last event has recorded another end
         if answer.cut_after is None:
             rest = packer.end() if packer else b""
             self._writer.write((chunk(rest) if rest else b"") + LAST_CHUNK)
@@ -180,7 +180,7 @@ class Answering:
 
     def _check_client(self) -> None:
         if self._reader.at_eof() or self._writer.transport.is_closing():
-            raise ConnectionResetError("the client has left")
+            raise ConnectionResetError("the client closed the connection")
 
     def _record(self, ended: str) -> None:
         if not self._recorded:
@@ -207,7 +207,7 @@ class Answering:
 
 
 def _planned(answer: Answer, call: Call, usage: Usage) -> Iterator[bytes]:
-    """The events that are to be sent before the stream ends, one way or the other."""
+    """Yield the events to send before the stream ends or is cut."""
     whole = events(answer, call, usage)
     if answer.cut_after is not None:
         return islice(whole, answer.cut_after)

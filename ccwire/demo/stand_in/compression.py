@@ -1,4 +1,4 @@
-"""Compresses an answer piece by piece, each piece readable at once, as a streaming server does."""
+"""Incremental compression, flushed per piece, as a streaming server does it."""
 
 import zlib
 from typing import Protocol
@@ -11,10 +11,10 @@ ENCODINGS = ("gzip", "deflate", "br", "zstd")
 
 class Compressor(Protocol):
     def piece(self, data: bytes) -> bytes:
-        """The compressed bytes for `data`, flushed so that the other side can read all of it."""
+        """Return the compressed bytes for `data`, flushed so that all of it can be decoded."""
 
     def end(self) -> bytes:
-        """What is left to send."""
+        """Return the end of the compressed stream."""
 
 
 def compressor(encoding: str) -> Compressor:
@@ -27,7 +27,7 @@ def compressor(encoding: str) -> Compressor:
             return _Brotli()
         case "zstd":
             return _Zstd()
-    raise ValueError(f"no such encoding: {encoding}")
+    raise ValueError(f"unknown encoding: {encoding}")
 
 
 class _Zlib:

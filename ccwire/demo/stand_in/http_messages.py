@@ -1,4 +1,4 @@
-"""As much HTTP/1.1 as the stand-in needs: read a request, write a head, write chunks."""
+"""The parts of HTTP/1.1 that the stand-in needs: read a request, write a head and chunks."""
 
 import asyncio
 import time
@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 
 from ccwire.demo.stand_in.request import Request
 
-# A client may send a hundred kilobytes of headers; bodies are read past this limit.
+# Limit for a request's headers, which may be a hundred kilobytes; bodies are not limited by it.
 READ_LIMIT = 1 << 20
-# Status codes of the API that the standard library has no name for.
+# The API's status codes that http.HTTPStatus does not contain.
 _REASONS = {529: "Overloaded"}
 
 
 async def read_request(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> Request | None:
-    """The next request on a connection; None when the client has left."""
+    """Return the next request on a connection, or None if the client has closed it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
@@ -32,7 +32,7 @@ async def read_request(
         body = await _read_body(reader, headers)
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
-    if not target.startswith("/"):  # a proxy's absolute form
+    if not target.startswith("/"):  # absolute form, as sent to a proxy
         url = urlsplit(target)
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
     return Request.read(method, target, headers, body)

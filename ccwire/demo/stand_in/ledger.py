@@ -1,9 +1,9 @@
-"""The ledger: what the stand-in really served, call by call. Tests compare everything with this.
+"""The ledger: a record of every call that the stand-in served, which tests compare results with.
 
-ledger.calls()      every call, in the order in which they came
-ledger.messages()   those to /v1/messages
-ledger.wait()       until no call is under way
-ledger.to_json()    the same facts as plain values
+ledger.calls()      every call, in order of arrival
+ledger.messages()   the calls to /v1/messages
+ledger.wait()       wait until no call is in progress
+ledger.to_json()    every call as JSON values
 """
 
 import hashlib
@@ -34,11 +34,11 @@ HEADERS_OF_INTEREST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """One call as it was answered. `usage` is the truth about it; None where none was served.
+    """One call as it was answered.
 
     `ended`: complete, dropped (by the scenario), error_event, client_gone, or failed (an HTTP
-    error). `usage` is what the API would bill: of a call that did not end in message_delta, only
-    `start_usage` was ever told. `events` counts the SSE events sent whole.
+    error). `usage` is what the API would bill, or None; if no message_delta was sent, the client
+    received `start_usage` only. `events` counts the SSE events that were sent completely.
     """
 
     order: int
@@ -72,7 +72,7 @@ class Served:
 
 @dataclass(slots=True)
 class Sent:
-    """What has been sent of one answer so far; becomes a `Served` when it is over."""
+    """What has been sent of one answer so far; becomes a `Served` at its end."""
 
     order: int
     attempt: int
@@ -148,7 +148,7 @@ class Ledger:
             return sorted(self._served, key=lambda served: served.order)
 
     def messages(self, session_id: str | None = None) -> list[Served]:
-        """Calls to /v1/messages, of one session if it is named."""
+        """Return the calls to /v1/messages, or those of one session."""
         return [
             served
             for served in self.calls()
@@ -159,16 +159,16 @@ class Ledger:
         return [served for served in self.calls() if served.kind == "count_tokens"]
 
     def sessions(self) -> list[str]:
-        """Sessions named on the wire, in order of their first call."""
+        """Return the session ids seen in requests, in order of their first call."""
         return list(dict.fromkeys(s.session_id for s in self.calls() if s.session_id))
 
     def under_way(self) -> int:
-        """How many calls are being answered right now."""
+        """Return the number of calls in progress."""
         with self._changed:
             return self._under_way
 
     def wait(self, timeout: float = 5.0) -> bool:
-        """True once no call is under way; False if that took longer than `timeout` seconds."""
+        """Wait until no call is in progress; return False after `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._under_way == 0, timeout)
 
@@ -182,7 +182,7 @@ class Ledger:
         return json.dumps(self.to_json(), indent=1)
 
     def open(self, request: Request) -> tuple[int, int]:
-        """A call has come: its order, counted from 1, and its attempt, counted from 0."""
+        """Register a call; return its order, from 1, and its attempt, from 0."""
         with self._changed:
             self._under_way += 1
             self._orders += 1

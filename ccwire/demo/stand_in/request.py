@@ -1,7 +1,6 @@
-"""A request as the stand-in sees it: read once, so that rules and the ledger need no JSON.
+"""A request to the stand-in, parsed once for the rules and the ledger.
 
-Reads the session the way the API could, from header or metadata, on its own: the ledger must not
-share code with what it is the judge of.
+The session id is parsed here independently of `addon`, because the ledger verifies that code.
 """
 
 import hashlib
@@ -14,13 +13,13 @@ from typing import Any, Self
 from ccwire.wire.endpoints import kind_of
 from ccwire.wire.json_text import parse_json
 
-_ENOUGH = 10_000  # characters of a prompt that tell calls apart
+_ENOUGH = 10_000  # characters of a prompt that identify a call
 _OLD_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call: the raw facts, and what a rule may ask about."""
+    """One request: its raw values, and the values that rules match."""
 
     method: str
     path: str
@@ -34,16 +33,16 @@ class Request:
     max_tokens: int | None
     messages: int
     tools: frozenset[str]
-    opening: str  # the text of all before the first answer
-    prompt: str  # the text of the last message, unless it brings a tool's result
+    opening: str  # the text of the messages before the first answer
+    prompt: str  # the text of the last message, unless it contains a tool's result
     after_tool: bool
 
     @classmethod
     def read(cls, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Self:
-        """Reads a call. A body that is no JSON object has no model, messages or tools."""
+        """Parse a request. A body that is not a JSON object has no model, messages or tools."""
         content = _json_object(body)
         messages = _list(content.get("messages"))
-        # Newer clients put messages of role system behind the prompt.
+        # Newer clients add messages of role system after the prompt.
         last: dict[str, Any] = next(
             (m for m in reversed(messages) if m.get("role") != "system"), {}
         )
@@ -67,7 +66,7 @@ class Request:
         )
 
     def same_call(self) -> str:
-        """Equal for a call and its retries: a retry may drop streaming, never the conversation."""
+        """Return a key that a call and its retries share; a retry may change `stream` only."""
         said = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))
         return hashlib.sha256(
             repr((self.path, self.session_id, self.model, *said)).encode()

@@ -1,20 +1,20 @@
-"""The scenario language: plain values that say how the stand-in answers each call.
+"""The types of a scenario, which defines how the stand-in answers each call.
 
-A `Scenario` is a list of `Rule`s, tried in order: the first whose `When` fits the request gives the
-answer, else `fallback`. The client decides which calls come when, so a rule never counts calls: it
-says what a request must look like. `Rule.answers` is read by attempt: the first time a call is made
-it gets answers[0], its first repetition (a retry) answers[1], and so on; the last one holds.
+A `Scenario` is a list of `Rule`s, tried in order: the first whose `When` matches the request gives
+the answer, else `fallback`. The client decides the order of calls, so a rule matches the request's
+content and never counts calls. `Rule.answers` is indexed by attempt: a call gets answers[0], its
+first retry answers[1], and so on; the last answer repeats.
 
     Scenario(
         name="bash",
-        prompt="lab:bash please",                      # what to type so that the rules fit
+        prompt="lab:bash please",                      # the prompt that the rules match
         rules=(
             Rule(When(says="lab:bash", tools=True), (Answer((bash("echo hi"),)),)),
             Rule(When(after_tool=True), (overloaded(), Answer((Text("All done."),)))),
         ),
     )
 
-Nothing here touches a socket; `stream` turns an `Answer` into bytes, `server` sends them.
+No I/O here: `stream` turns an `Answer` into bytes, `server` sends them.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from typing import Any
 
 from ccwire.demo.stand_in.request import Request
 
-PARTIAL_OUTPUT = 2  # what the API writes as output_tokens in message_start
+PARTIAL_OUTPUT = 2  # output_tokens in message_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool call. Of `names` the first that the request offers is called, else the first."""
+    """A tool call, to the first of `names` that the request offers, else to the first."""
 
     names: tuple[str, ...]
     input: Mapping[str, Any]
@@ -57,7 +57,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ServerToolUse:
-    """A tool that the API runs itself; put its result block right behind it."""
+    """A tool that the API runs itself; its result block must follow it."""
 
     name: str
     input: Mapping[str, Any]
@@ -72,7 +72,7 @@ class WebSearchResult:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Any other block, sent as it stands in content_block_start, without deltas."""
+    """Any other block, sent unchanged in content_block_start, without deltas."""
 
     block: Mapping[str, Any]
 
@@ -82,7 +82,7 @@ type ScriptedBlock = Text | Filler | Thinking | ToolUse | ServerToolUse | WebSea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The usage of one answer: what message_start claims and what is true in the end."""
+    """The usage of one answer, at its start (message_start) and at its end."""
 
     input_tokens: int
     output_tokens: int
@@ -90,7 +90,7 @@ class Usage:
     ephemeral_5m_input_tokens: int = 0
     ephemeral_1h_input_tokens: int = 0
     web_search_requests: int = 0
-    start_input_tokens: int | None = None  # None: as at the end
+    start_input_tokens: int | None = None  # None: same as at the end
     extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of the final usage
 
     def start(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Usage:
         }
 
     def delta(self) -> dict[str, Any]:
-        """What message_delta carries: no cache breakdown there, as in the real API."""
+        """Return the usage in message_delta, which has no cache breakdown in the real API."""
         cache = self._cache()
         del cache["cache_creation"]
         searches = self.web_search_requests
@@ -118,7 +118,7 @@ class Usage:
         }
 
     def final(self) -> dict[str, Any]:
-        """The whole truth about the call, as a non-streamed answer carries it."""
+        """Return the complete usage, as in a non-streamed answer."""
         return {**self.start(), **self.delta()}
 
     def _cache(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An error of the API: an HTTP answer, or an `error` event in the middle of a stream."""
+    """An API error: an HTTP response, or an `error` event in the middle of a stream."""
 
     status: int
     type: str
@@ -148,19 +148,19 @@ class Answer:
     """One answer: its content blocks, and how it is sent.
 
     failure        an HTTP error instead of a message
-    usage          fixed numbers; None: numbers of its own for each call
-    cache_writes   which lifetimes the numbered usage writes: "5m", "1h"
+    usage          fixed numbers; None: distinct numbers per call
+    cache_writes   lifetimes of the cache writes in distinct numbers: "5m", "1h"
     stop_reason    None: tool_use if a tool is called, else end_turn
-    encoding       gzip, br, zstd or deflate, asked for or not (node knows zstd from 22 on)
+    encoding       gzip, br, zstd or deflate, even if not requested (node supports zstd since 22)
     first_delay    seconds before the status line
     event_delay    seconds between events
-    stall_after    after so many events, `stall` seconds of silence
-    cut_after      after so many events the connection is closed (`reset`: by RST)
-    error_after    after so many events `mid_stream` is sent as an error event, and the answer ends
-    batch          events a chunk; 1: every event is a chunk of its own
-    shred          bytes a chunk, across event borders; 0: by events
-    claim          added to the content-length of a non-streamed answer: a lie of so many bytes
-    inserted       raw SSE events sent behind message_start
+    stall_after    number of events before a pause of `stall` seconds
+    cut_after      number of events before the connection is closed (`reset`: by RST)
+    error_after    number of events before `mid_stream` is sent as an error event; the answer ends
+    batch          events per chunk
+    shred          bytes per chunk, regardless of event boundaries; 0: chunks of whole events
+    claim          added to the content-length of a non-streamed answer, to make it wrong
+    inserted       raw SSE events sent after message_start
     """
 
     content: tuple[ScriptedBlock, ...] = ()
@@ -186,12 +186,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """What a request must look like; None is "either way". Texts are looked for, not compared.
+    """The conditions of a rule; None matches any request. Texts match as substrings.
 
-    says           in the last message, if that is a prompt (a tool's result is none)
-    opens          before the first answer: tells a subagent, whose prompt the scenario wrote, apart
-    after_tool     the last message brings a tool's result
-    tools          the request offers tools (auxiliary calls offer none)
+    says           in the last message, if it is a prompt and not a tool's result
+    opens          in the messages before the first answer, such as a subagent's prompt
+    after_tool     whether the last message contains a tool's result
+    tools          whether the request has tools (auxiliary calls have none)
     """
 
     says: str | None = None
@@ -214,7 +214,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Requests that fit `when` get `answers`, by attempt; the last one holds from there on."""
+    """Requests that match `when` get `answers`, one per attempt; the last one repeats."""
 
     when: When
     answers: tuple[Answer, ...]
@@ -222,10 +222,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A name, the prompt that sets it going, and its rules.
-
-    `tools` are the ones a client must be allowed to use for it.
-    """
+    """A name, the prompt that starts it, its rules, and the tools that a client must be allowed."""
 
     name: str
     prompt: str
@@ -234,7 +231,7 @@ class Scenario:
     tools: tuple[str, ...] = ()
 
     def answer(self, request: Request, attempt: int) -> Answer:
-        """How to answer a call that is made for the `attempt`-th time, counted from 0."""
+        """Return the answer to a request's `attempt`-th attempt, counted from 0."""
         for rule in self.rules:
             if rule.when.fits(request):
                 return rule.answers[min(attempt, len(rule.answers) - 1)]
@@ -246,7 +243,7 @@ def bash(command: str, description: str = "Run a command of the lab") -> ToolUse
 
 
 def agent(prompt: str, description: str = "Lab errand", kind: str = "general-purpose") -> ToolUse:
-    """Delegates to a subagent; older clients call the tool Task, newer ones Agent."""
+    """A call that starts a subagent; the tool is Task in older clients, Agent in newer ones."""
     return ToolUse(
         ("Agent", "Task"), {"description": description, "prompt": prompt, "subagent_type": kind}
     )

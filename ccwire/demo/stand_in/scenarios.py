@@ -1,7 +1,7 @@
-"""The named scenarios that tests, the demo, the benchmarks and the real clients share.
+"""The named scenarios, shared by the tests, the demo, the benchmarks and the runs of real clients.
 
-`named("bash")` gives one; `named("stream:deltas=400,delay=0.005")` sets its parameters. A client
-gets `scenario.prompt` typed in and is allowed `scenario.tools`. All of it is made up.
+`named("bash")` returns one; `named("stream:deltas=400,delay=0.005")` sets its parameters. Give the
+client `scenario.prompt` and allow it `scenario.tools`. All text is made up.
 """
 
 from collections.abc import Callable
@@ -31,10 +31,10 @@ _AGENT_TOOLS = ("Bash", "Task", "Agent")
 
 
 def named(text: str) -> Scenario:
-    """`NAME` or `NAME:key=value,…`; raises ValueError with the known names for any other."""
+    """Return the scenario `NAME` or `NAME:key=value,…`; raise ValueError if it is unknown."""
     name, _, given = text.partition(":")
     if name not in _BUILDERS:
-        raise ValueError(f"no scenario {name!r}; there are {', '.join(NAMES)}")
+        raise ValueError(f"unknown scenario {name!r}; expected one of {', '.join(NAMES)}")
     options = dict(pair.split("=", 1) for pair in given.split(",") if pair)
     return _BUILDERS[name](**{key: float(value) for key, value in options.items()})
 
@@ -60,7 +60,7 @@ def three_subagents() -> Scenario:
 
 
 def retry() -> Scenario:
-    """Overloaded twice, then fine."""
+    """Overloaded twice, then successful."""
     return _prompted("retry", (overloaded(), overloaded(), _says("It worked in the end.")))
 
 
@@ -73,12 +73,12 @@ def rate_limit() -> Scenario:
 
 
 def failing() -> Scenario:
-    """An internal error, then fine."""
+    """An internal error, then successful."""
     return _prompted("server_error", (server_error(), _says("It worked after an error.")))
 
 
 def dropped() -> Scenario:
-    """The connection is cut in the middle of the stream; the next try is fine."""
+    """The connection is closed in the middle of the stream; the next attempt succeeds."""
     cut = Answer(
         (Text("This sentence will be cut off before it has come to its end."),), cut_after=7
     )
@@ -86,7 +86,7 @@ def dropped() -> Scenario:
 
 
 def error_event() -> Scenario:
-    """An error event in the middle of the stream; the next try is fine."""
+    """An error event in the middle of the stream; the next attempt succeeds."""
     broken = Answer(
         (Text("This sentence runs into an error."),),
         error_after=6,
@@ -105,7 +105,7 @@ def thinking() -> Scenario:
 
 
 def server_tool() -> Scenario:
-    """The API searches the web by itself: more input at the end than at the start."""
+    """The API runs a web search, so that input tokens are higher at the end than at the start."""
     usage = Usage(
         input_tokens=9_413,
         start_input_tokens=2_711,
@@ -123,14 +123,14 @@ def server_tool() -> Scenario:
 
 
 def compact() -> Scenario:
-    """Answers anything with a text long enough to be summed up, and sums it up when asked."""
+    """A long answer to the prompt, and a summary to any other call, for /compact."""
     rule = Rule(When(says="lab:compact"), (_says("A long answer. " * 12),))
     summary = _says("<summary>The lab was asked something and has answered.</summary>")
     return Scenario(name="compact", prompt=_prompt("compact"), rules=(rule,), fallback=summary)
 
 
 def slow(deltas: float = 60, delay: float = 0.05) -> Scenario:
-    """A stream that takes seconds, so that there is time to interrupt it."""
+    """A stream of a few seconds, so that there is time to interrupt it."""
     answer = Answer((Filler(int(deltas)),), event_delay=delay)
     return Scenario(
         name="slow",
@@ -140,13 +140,13 @@ def slow(deltas: float = 60, delay: float = 0.05) -> Scenario:
 
 
 def stream(deltas: float = 400, delay: float = 0, batch: float = 1, size: float = 6) -> Scenario:
-    """Every call gets a stream of so many deltas: for benchmarks."""
+    """A stream of `deltas` deltas for every call, for benchmarks."""
     answer = Answer((Filler(int(deltas), int(size)),), event_delay=delay, batch=int(batch))
     return Scenario(name="stream", prompt=_prompt("stream"), fallback=answer)
 
 
 def equal_usage() -> Scenario:
-    """Two calls of one session whose usage is the same to the last field."""
+    """Two calls of one session with identical usage."""
     usage = Usage(input_tokens=1_237, output_tokens=419, cache_read_input_tokens=15_013)
     return Scenario(
         name="equal_usage",
@@ -163,7 +163,7 @@ def equal_usage() -> Scenario:
 
 
 def cached() -> Scenario:
-    """Cache writes of both lifetimes, then of one hour only."""
+    """Cache writes for 5 minutes and 1 hour, then for 1 hour only."""
     return Scenario(
         name="cached",
         prompt=_prompt("cached"),
@@ -182,7 +182,7 @@ def cached() -> Scenario:
 
 
 def stalled(seconds: float = 1.0) -> Scenario:
-    """The stream falls silent in the middle, then goes on."""
+    """A stream that pauses in the middle, then continues."""
     answer = Answer((Text("Wait for it, and here it is."),), stall_after=5, stall=seconds)
     return _prompted("stalled", (answer,))
 
@@ -194,7 +194,7 @@ def compressed(encoding: str) -> Scenario:
 
 
 def mix() -> Scenario:
-    """A retry, thinking, a command, a subagent, and a stream that drops, in one prompt."""
+    """A retry, thinking, a command, a subagent and a dropped stream in one prompt."""
     first = Answer(
         (
             Thinking("Both at once saves time."),
@@ -226,7 +226,7 @@ def _says(text: str) -> Answer:
 
 
 def _prompted(name: str, answers: tuple[Answer, ...]) -> Scenario:
-    """The main thread's prompt gets `answers`; side calls, which offer no tools, do not."""
+    """Answer the main prompt with `answers`, but not side calls, which have no tools."""
     rule = Rule(When(says=f"lab:{name}", tools=True), answers)
     return Scenario(name=name, prompt=_prompt(name), rules=(rule,))
 
@@ -262,7 +262,7 @@ def _delegating(name: str, count: int) -> Scenario:
 
 
 def _errand(number: int) -> tuple[Rule, Rule]:
-    """What a subagent is answered: one command, then its report."""
+    """Return a subagent's rules: one command, then its report."""
     marker = f"lab:agent-{number} "
     command = Answer((bash(f"echo agent-{number}"),))
     return (

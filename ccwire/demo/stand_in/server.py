@@ -1,18 +1,18 @@
-"""A stand-in for the Anthropic API on loopback, plain HTTP/1.1, with a ledger of what it served.
+"""A stand-in for the Anthropic API on loopback: plain HTTP/1.1, with a ledger of every call.
 
-In a test (a thread of its own, a free port):
+In a test (in a thread, on a free port):
 
     with StandIn(scenarios.named("bash")) as api:
         ...                         # send calls to api.url
         api.ledger.messages()       # what was served: ccwire.demo.stand_in.ledger
-        api.scenario = other        # holds for calls from here on
+        api.scenario = other        # for later calls
 
-As a program, for benchmarks and demos (prints its URL, runs until SIGTERM or SIGINT):
+As a program (prints its URL, runs until SIGTERM or SIGINT):
 
     python -m ccwire.demo.stand_in.server --port 0 --scenario stream:deltas=4000,delay=0.001
         [--seed N] [--ledger FILE]
 
-`GET /lab/ledger` answers with the ledger as JSON. What it does not know it answers with `{}`.
+`GET /lab/ledger` returns the ledger as JSON. Unknown paths return `{}`.
 """
 
 import argparse
@@ -34,13 +34,13 @@ from ccwire.demo.stand_in.stream import Call
 
 
 class StandIn:
-    """The stand-in, started by `with` in a thread of its own."""
+    """A stand-in that runs in its own thread inside a `with` block."""
 
     def __init__(
         self, scenario: Scenario, *, port: int = 0, seed: int = 1, keep_events: bool = False
     ) -> None:
-        """`seed` sets ids and usage numbers; `keep_events` keeps each event's bytes, not only
-        their hash. Two stand-ins whose answers meet in one capture need different seeds."""
+        """`seed` determines ids and usage; two stand-ins in one capture need different seeds.
+        `keep_events` keeps the bytes of each event, not only their hash."""
         self.scenario = scenario
         self.ledger = Ledger()
         self.port = port
@@ -106,7 +106,7 @@ class StandIn:
                 if writer.transport.is_closing() or request.headers.get("connection") == "close":
                     break
         except ConnectionError:
-            pass  # the ledger has it as client_gone
+            pass  # recorded in the ledger as client_gone
         finally:
             self._connections.discard(task)
             writer.close()
@@ -123,12 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m ccwire.demo.stand_in.server", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port.")
     parser.add_argument("--scenario", default="plain", help=", ".join(scenarios.NAMES))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ledger", type=Path, help="write the ledger here at the end")
+    parser.add_argument("--ledger", type=Path, help="Write the ledger to this file at exit.")
     given = parser.parse_args()
-    # Blocked before the thread starts, so that only sigwait sees them.
+    # Blocked before the thread starts, so that only sigwait receives them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     with StandIn(scenarios.named(given.scenario), port=given.port, seed=given.seed) as api:
         print(api.url, flush=True)

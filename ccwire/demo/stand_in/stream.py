@@ -1,7 +1,7 @@
-"""Turns an `Answer` into what the API sends: SSE events one by one, or one JSON message.
+"""Render an `Answer` as the API sends it: SSE events, or one JSON message.
 
-Pure: bytes and values out, nothing sent. Ids and usage numbers follow from a seed and the order
-of the call, so that a run can be repeated and no two calls look alike unless a scenario says so.
+Pure: nothing is sent here. Ids and usage are derived from a seed and the call's order, so that runs
+are repeatable and each call's numbers are distinct unless the scenario sets them.
 """
 
 import functools
@@ -34,7 +34,7 @@ PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What makes one call's answer its own."""
+    """The values from which a call's ids and usage are derived."""
 
     seed: int
     order: int
@@ -55,7 +55,7 @@ class Call:
 
 
 def usage_of(answer: Answer, call: Call) -> Usage:
-    """The scenario's own numbers, or ones that no other of a million calls has."""
+    """Return the scenario's usage, or numbers that are distinct among a million calls."""
     if answer.usage is not None:
         return answer.usage
     number = call.seed * 7919 + call.order
@@ -70,7 +70,7 @@ def usage_of(answer: Answer, call: Call) -> Usage:
 
 
 def message(answer: Answer, call: Call, usage: Usage) -> dict[str, Any]:
-    """The whole answer, as a call without `stream` gets it."""
+    """Return the message that a call without `stream` receives."""
     return {
         **_head(call),
         "content": [_rendered(b, place, call)[2] for place, b in enumerate(answer.content)],
@@ -80,7 +80,7 @@ def message(answer: Answer, call: Call, usage: Usage) -> dict[str, Any]:
 
 
 def events(answer: Answer, call: Call, usage: Usage) -> Iterator[bytes]:
-    """Every SSE event of the answer in order, whole; cutting it short is the sender's job."""
+    """Yield every SSE event of the answer in order; the sender may stop early."""
     head = {**_head(call), "content": [], "stop_reason": None, "usage": usage.start()}
     yield _event("message_start", {"message": head})
     yield from answer.inserted
@@ -130,7 +130,7 @@ def _head(call: Call) -> dict[str, Any]:
     }
 
 
-# How a block starts, its deltas, and what they add up to.
+# A block's content_block_start, its deltas, and the complete block.
 type Rendered = tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]
 
 
@@ -189,7 +189,7 @@ def _filler_words(count: int, size: int) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=8)
 def _filler_events(index: int, filler: Filler) -> tuple[bytes, ...]:
-    """Made once: a benchmark measures the proxy, and must not wait for its stand-in."""
+    """Cached, so that a benchmark measures the proxy and not the stand-in."""
     return tuple(
         _event(
             "content_block_delta", {"index": index, "delta": {"type": "text_delta", "text": word}}

@@ -361,7 +361,7 @@ def test_as_a_program_it_takes_prompts_line_by_line(lab: Lab) -> None:
     [
         (("--as", "1.0.30", "-p", "x", "--settings", "{}"), {}, "unknown option '--settings'"),
         (("-p", "x"), {}, "HTTPS_PROXY"),
-        (("-p", "x"), {"HTTPS_PROXY": "http://proxy.example:1"}, "not on loopback"),
+        (("-p", "x"), {"HTTPS_PROXY": "http://proxy.example:1"}, "not a loopback address"),
     ],
 )
 def test_what_it_will_not_do_it_says(
