@@ -1,1 +1,1 @@
-"""Benchmarks: each figure a ratio measured side by side in one run. `python -m bench`."""
+"""Benchmarks; each figure is a ratio to a baseline measured in the same run. `python -m bench`."""

@@ -1,6 +1,6 @@
-"""All benchmarks, one after the other: `python -m bench [-k WORD] [--json]`.
+"""Run all benchmarks: `python -m bench [-k WORD] [--json]`.
 
-Each runs in a process of its own, so that none leaves memory or threads behind for the next.
+Each runs in its own process, so that none leaves memory or threads behind for the next.
 """
 
 import json
@@ -12,23 +12,23 @@ import click
 
 from ccwire.output.tables import Column, console, print_table
 
-# module -> what its figures are about, for -k
+# module -> keywords for -k
 BENCHMARKS = {
-    "proxy": "time to the first event, whole stream, requests a second, processor time, memory",
+    "proxy": "time to first event, whole stream, requests per second, CPU time, memory",
     "hook": "hook, start to exit",
     "reconcile": "reconcile a transcript tree, ccusage",
-    "growth": "cost of a call, as a session grows",
+    "growth": "time per call as a session grows",
     "schema": "schema observe",
     "pack": "capture folder, pack",
 }
 
 
 @click.command()
-@click.option("-k", "only", default="", help="Only the benchmarks or figures with this word.")
+@click.option("-k", "only", default="", help="Run only matching benchmarks or figures.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.pass_context
 def main(ctx: click.Context, only: str, as_json: bool) -> None:
-    """Measure everything. Exit code 1 if a figure falls short of its reach."""
+    """Run the benchmarks. Exit with 1 if a figure is outside its limit."""
     found: list[dict[str, Any]] = []
     for module, about in BENCHMARKS.items():
         if only in module or only in about:
@@ -54,11 +54,11 @@ def _run(module: str, only: str) -> list[dict[str, Any]]:
 
 def _print(figures: list[dict[str, Any]]) -> None:
     columns = [
-        Column("what", grows=True),
+        Column("benchmark", grows=True),
         Column("measured", right=True),
-        Column("quarters", right=True),
-        Column("against", grows=True),
-        Column("reach"),
+        Column("quartiles", right=True),
+        Column("baseline", grows=True),
+        Column("limit"),
         Column(""),
     ]
     rows = []
@@ -71,7 +71,7 @@ def _print(figures: list[dict[str, Any]]) -> None:
                 f"{spread[0]:g} to {spread[1]:g}" if spread else "",
                 figure["against"],
                 str(figure["reach"]),
-                "ok" if figure["ok"] else "short",
+                "ok" if figure["ok"] else "fail",
             ]
         )
     print_table(console(), columns, rows)

@@ -1,4 +1,4 @@
-"""The proxy we are measured against: mitmproxy that streams answers through and does no more."""
+"""The baseline for `bench.proxy`: a mitmproxy add-on that only streams responses through."""
 
 import os
 import urllib.parse

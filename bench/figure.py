@@ -1,4 +1,4 @@
-"""One figure of a benchmark, and how figures are printed."""
+"""The result of a benchmark, and how results are printed."""
 
 import statistics
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import orjson
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A ratio, what it was measured against, and how far it may go. `spread`: its quarters."""
+    """A ratio, its baseline (`against`), its limit (`reach`) and its quartiles (`spread`)."""
 
     name: str
     value: float
@@ -48,10 +48,10 @@ def print_figures(figures: Sequence[Figure], *, as_json: bool) -> None:
         return
     for figure in figures:
         spread = f" ({figure.spread[0]:.2f} to {figure.spread[1]:.2f})" if figure.spread else ""
-        mark = "ok" if figure.ok else "SHORT"
+        mark = "ok" if figure.ok else "FAIL"
         click.echo(
-            f"{mark:5}  {figure.name}: {figure.value:g} {figure.unit}{spread}, "
-            f"against {figure.against}, reach {figure.reach}"
+            f"{mark:4}  {figure.name}: {figure.value:g} {figure.unit}{spread}, "
+            f"baseline {figure.against}, limit {figure.reach}"
             f"{'; ' + figure.detail if figure.detail else ''}"
         )
 

@@ -1,8 +1,7 @@
-"""What a call costs to reconcile in a short and in a long session: `python -m bench.growth`.
+"""CPU time per reconciled call in short and long sessions: `python -m bench.growth`.
 
-Sessions of 100, 1,000 and 10,000 calls, with tools, subagents, retries and calls that the
-transcript lacks. Compared is the processor time a call, which stays the same where the cost grows
-with the session and no faster.
+Sessions of 100, 1,000 and 10,000 calls, with tools, subagents, retries and calls that are missing
+from the transcript. The time per call is constant if the total is linear in the session's size.
 """
 
 import tempfile
@@ -17,14 +16,14 @@ from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession
 
 SIZES = (100, 1_000, 10_000)
-REACH = 1.5  # where it grows with the square, this would be 100
+REACH = 1.5  # a quadratic algorithm would give 100
 
 
 @click.command()
-@click.option("--rounds", default=7, show_default=True, help="Runs of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--rounds", default=7, show_default=True, help="Number of runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def main(rounds: int, as_json: bool) -> None:
-    """Measure how the cost of reconciling grows with a session."""
+    """Measure how the time to reconcile grows with the session."""
     with tempfile.TemporaryDirectory(prefix="ccwire-bench-") as folder:
         print_figures([_growth(Path(folder), rounds)], as_json=as_json)
 
@@ -38,16 +37,16 @@ def _growth(folder: Path, rounds: int) -> Figure:
             costs[size].append(_seconds(folder, size) / size)
     shortest, *_, longest = SIZES
     return at_most(
-        "cost of a call, session of 10,000",
+        "time per call, session of 10,000 calls",
         [much / little for much, little in zip(costs[longest], costs[shortest], strict=True)],
         REACH,
-        against="one of 100",
-        detail=", ".join(f"{min(costs[size]) * 1e6:.0f} µs in one of {size:,}" for size in SIZES),
+        against="session of 100 calls",
+        detail=", ".join(f"{min(costs[size]) * 1e6:.0f} µs at {size:,} calls" for size in SIZES),
     )
 
 
 def _seconds(folder: Path, size: int) -> float:
-    """The least of three: what else the machine does only ever adds."""
+    """Return the minimum of three runs, because other load on the machine only adds time."""
     return min(_once(folder, size) for _ in range(3))
 
 

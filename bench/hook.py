@@ -1,6 +1,6 @@
-"""How much longer the hook takes than an interpreter that does nothing: `python -m bench.hook`.
+"""Time of the hook, from spawn to exit, relative to an empty program: `python -m bench.hook`.
 
-Both are started in turn, from spawn to exit, so that what else the machine does falls on both.
+The two are run alternately, so that other load on the machine affects both.
 """
 
 import json
@@ -20,12 +20,12 @@ from bench.figure import Figure, at_most, print_figures
 
 REACH = 1.6
 INTERPRETER = [sys.executable, "-I", "-S"]
-MAPS = {"a few sessions in the map": 5, "a full map": KEPT_ENTRIES}
+MAPS = {"five sessions in sessions.json": 5, "full sessions.json": KEPT_ENTRIES}
 
 
 @click.command()
-@click.option("--rounds", default=100, show_default=True, help="Starts of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--rounds", default=100, show_default=True, help="Number of runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def main(rounds: int, as_json: bool) -> None:
     """Measure the hook against `python -I -S -c pass`."""
     print_figures([_figure(name, held, rounds) for name, held in MAPS.items()], as_json=as_json)
@@ -34,7 +34,7 @@ def main(rounds: int, as_json: bool) -> None:
 def _figure(name: str, sessions: int, rounds: int) -> Figure:
     with tempfile.TemporaryDirectory() as home:
         baseline, hook = _measure(Path(home), sessions, rounds)
-    # In pairs, since the machine is not equally busy from one minute to the next.
+    # Ratios of adjacent runs, because the load on the machine changes over time.
     ratios = [h / b for h, b in zip(hook, baseline, strict=True)]
     taken = [f"{1000 * statistics.median(times):.1f} ms" for times in (hook, baseline)]
     return at_most(
@@ -42,7 +42,7 @@ def _figure(name: str, sessions: int, rounds: int) -> Figure:
         ratios,
         REACH,
         against="python -I -S -c pass",
-        detail=" against ".join(taken),
+        detail=" and ".join(taken),
     )
 
 
@@ -52,7 +52,7 @@ def _measure(home: Path, sessions: int, rounds: int) -> tuple[list[float], list[
     _write_map(home / ".ccwire" / "sessions.json", sessions)
     nothing = [*INTERPRETER, "-c", "pass"]
     hook = [*INTERPRETER, addon.hook.__file__]
-    _seconds(hook, payload, home)  # leaves the modules compiled, as after any first run
+    _seconds(hook, payload, home)  # compiles the modules, as any first run does
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for command, taken in zip((nothing, hook), times, strict=True):
@@ -86,7 +86,7 @@ def _seconds(command: list[str], payload: Path, home: Path) -> float:
     _, status = os.waitpid(pid, 0)
     taken = time.perf_counter() - started
     if status:
-        raise RuntimeError(f"{command} ended with {status}")
+        raise RuntimeError(f"{command} exited with status {status}")
     return taken
 
 

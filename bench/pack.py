@@ -1,9 +1,8 @@
-"""How large a long session's capture is, and how small `ccwire pack` makes it: `-m bench.pack`.
+"""Size of a long session's capture before and after `ccwire pack`: `python -m bench.pack`.
 
-A session of 500 calls whose context grows to 1 MB is filed as the add-on files it. Its folder, as
-it is and packed, is set against the sum of its distinct content: each message, tool and system
-block once, cache markers aside. Random letters, which hardly compress, are the worst case; made-up
-prose is the usual one.
+A session of 500 calls, whose context grows to 1 MB, is written by the add-on's recorder. The sizes
+are relative to the session's distinct content: each message, tool and system block once, without
+cache markers. Prose is the typical case; random letters, which hardly compress, are the worst.
 """
 
 import hashlib
@@ -34,17 +33,17 @@ from ccwire.wire.pack import described, exchange_files
 
 REACH = 2.0
 _MODEL = "claude-opus-5-5"
-_AGAINST = "the sum of its distinct content"
+_AGAINST = "distinct content"
 
 Words = Callable[[random.Random, int], str]
 
 
 @click.command()
-@click.option("--calls", default=500, show_default=True, help="Calls of the session.")
+@click.option("--calls", default=500, show_default=True, help="Calls in the session.")
 @click.option("--context", default=1_000_000, show_default=True, help="Bytes of the last request.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def main(calls: int, context: int, as_json: bool) -> None:
-    """Measure what packing makes of a long session's folder."""
+    """Measure the size of a long session's capture, unpacked and packed."""
     figures = []
     for name, words in (("prose", _prose), ("random letters", _letters)):
         with tempfile.TemporaryDirectory(prefix="ccwire-bench-") as folder:
@@ -53,7 +52,7 @@ def main(calls: int, context: int, as_json: bool) -> None:
 
 
 def measure(folder: Path, calls: int, context: int, words: Words, name: str) -> list[Figure]:
-    """The folder before and after; raises if a file does not come back as it was."""
+    """Return both figures; raise AssertionError if unpacking does not restore every file."""
     session = str(uuid.UUID(int=calls))
     distinct = _write(folder, session, calls, context, words)
     capture = folder / session
@@ -66,32 +65,32 @@ def measure(folder: Path, calls: int, context: int, words: Words, name: str) -> 
     unpack_session(capture, now=later)
     unpacked = time.perf_counter()
     if [described(path) for path in exchange_files(capture)] != before:
-        raise AssertionError("a file did not come back as it was")
+        raise AssertionError("unpacking did not restore every file")
     size = outcome.before + rest
-    detail = f"{size / 1e6:.0f} MB, {distinct / 1e6:.2f} MB of it distinct"
+    detail = f"{size / 1e6:.0f} MB, {distinct / 1e6:.2f} MB distinct"
     took = f"packed in {packed - began:.1f} s, unpacked in {unpacked - packed:.1f} s"
     return [
         Figure(
             name=f"capture folder of {calls} calls, {name}",
             value=round(size / distinct, 1),
             against=_AGAINST,
-            reach="as it is",
+            reach="none",
             ok=True,
             detail=detail,
         ),
         at_most(
-            f"the same packed, {name}",
+            f"packed capture folder of {calls} calls, {name}",
             [(outcome.after + rest) / distinct],
             REACH,
             against=_AGAINST,
-            detail=f"{(outcome.after + rest) / 1e6:.2f} MB, {took}, every file as it was",
+            detail=f"{(outcome.after + rest) / 1e6:.2f} MB, {took}",
         ),
     ]
 
 
 @dataclass
 class _Distinct:
-    """Sums what was not there before."""
+    """The total size of the data added, counting equal data once."""
 
     size: int = 0
 
@@ -106,7 +105,7 @@ class _Distinct:
 
 
 def _write(root: Path, session: str, calls: int, context: int, words: Words) -> int:
-    """Files the session; gives the size of its distinct content."""
+    """Record the session; return the size of its distinct content."""
     lookup = SessionLookup(SessionsMap(root / "sessions.json"), root / "claude")
     store = CaptureStore(root)
     store.prepare()
@@ -122,7 +121,7 @@ def _write(root: Path, session: str, calls: int, context: int, words: Words) -> 
 
 
 def _conversation(calls: int, context: int, words: Words) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Requests that grow by an answer and a tool's result a call, and their answers."""
+    """Yield requests that grow by one answer and one tool result per call, and their answers."""
     chance = random.Random(calls)
     system = [{"type": "text", "text": words(chance, 12_000)}]
     tools = [
@@ -156,7 +155,7 @@ def _conversation(calls: int, context: int, words: Words) -> Iterator[tuple[dict
 
 
 def _marked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The last message carries the cache marker, as the client has it: it moves at every call."""
+    """Put the cache marker on the last message, as the client does in every call."""
     *before, last = messages
     (block,) = last["content"]
     return [*before, _user({**block, "cache_control": {"type": "ephemeral"}})]

@@ -1,6 +1,6 @@
-"""What the add-on costs on top of mitmproxy itself: `python -m bench.proxy`.
+"""Overhead of the add-on over plain mitmproxy: `python -m bench.proxy`.
 
-Two proxies stand before one stand-in; each measurement is taken on both in turn.
+Two proxies share one stand-in; each measurement alternates between them.
 """
 
 import http.client
@@ -26,15 +26,15 @@ import psutil
 from addon.launch.proxy import Proxy
 from bench.figure import Figure, at_least, at_most, print_figures
 
-_REST = 0.15  # longer than what our writer does after an exchange
+_REST = 0.15  # longer than the writer works after an exchange
 
-_BARE = "mitmproxy with a bare pass-through stream"
+_BARE = "mitmproxy that only streams through"
 _PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to the stand-in: a proxy's port, its certificate, its process."""
+    """One proxy in front of the stand-in: its port, its certificate, its process."""
 
     port: int
     pid: int
@@ -54,28 +54,28 @@ class Way:
         return sum(int(process.memory_info().rss) for process in self._processes())
 
     def _processes(self) -> list[psutil.Process]:
-        """The proxy and those it has started: our writer is one."""
+        """Return the proxy and its children, such as the writer process."""
         proxy = psutil.Process(self.pid)
         return [proxy, *proxy.children(recursive=True)]
 
 
 @click.command()
-@click.option("--rounds", default=20, show_default=True, help="Streams a measurement.")
-@click.option("-k", "only", default="", help="Only the figures whose name has this in it.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--rounds", default=20, show_default=True, help="Streams per measurement.")
+@click.option("-k", "only", default="", help="Measure only figures whose name contains this.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def main(rounds: int, only: str, as_json: bool) -> None:
-    """Measure the add-on against a bare mitmproxy."""
+    """Measure the add-on's overhead over plain mitmproxy."""
     print_figures(list(figures(rounds, only)), as_json=as_json)
 
 
 def figures(rounds: int = 20, only: str = "") -> Iterator[Figure]:
     wanted: list[tuple[str, Callable[[Way, Way], Figure]]] = [
-        ("time to the first event, 50 KB request", lambda b, o: _first(b, o, rounds, 50_000)),
-        ("time to the first event, 1 MB request", lambda b, o: _first(b, o, rounds, 1_000_000)),
+        ("time to first event, 50 KB request", lambda b, o: _first(b, o, rounds, 50_000)),
+        ("time to first event, 1 MB request", lambda b, o: _first(b, o, rounds, 1_000_000)),
         ("whole stream of 400 events", lambda b, o: _whole(b, o, rounds)),
-        ("requests a second, 16 clients", lambda b, o: _rate(b, o)),
-        ("processor time an event", lambda b, o: _cpu(b, o)),
-        ("memory after 1,000 streams over after 100", lambda b, o: _memory(o)),
+        ("requests per second, 16 clients", lambda b, o: _rate(b, o)),
+        ("CPU time per event", lambda b, o: _cpu(b, o)),
+        ("memory after 1,000 streams", lambda b, o: _memory(o)),
     ]
     for name, measure in wanted:
         if only in name:
@@ -88,15 +88,15 @@ def _first(bare: Way, ours: Way, rounds: int, size: int) -> Figure:
     ratios = []
     for way in (bare, ours):
         _stream(way.connect(), body)
-    for number in range(3 * rounds):  # of milliseconds each: few of them say little
+    for number in range(3 * rounds):  # they take milliseconds each, so a few are too noisy
         taken = {way: _alone(way, body) for way in _in_turn(bare, ours, number)}
         ratios.append(taken[ours] / taken[bare])
     label = "1 MB" if size >= 1_000_000 else "50 KB"
-    return at_most(f"time to the first event, {label} request", ratios, 1.15, against=_BARE)
+    return at_most(f"time to first event, {label} request", ratios, 1.15, against=_BARE)
 
 
 def _alone(way: Way, body: bytes) -> float:
-    """Seconds to the first event of a stream that nothing before it keeps a core busy for."""
+    """Return the seconds to the first event of a stream, after the writer has become idle."""
     connection = way.connect()
     time.sleep(_REST)
     return _stream(connection, body)[0]
@@ -125,7 +125,7 @@ def _rate(bare: Way, ours: Way) -> Figure:
                 thread.join()
             rates[way] = 160 / (time.perf_counter() - started)
         ratios.append(rates[ours] / rates[bare])
-    return at_least("requests a second, 16 clients", ratios, 0.85, against=_BARE)
+    return at_least("requests per second, 16 clients", ratios, 0.85, against=_BARE)
 
 
 def _cpu(bare: Way, ours: Way) -> Figure:
@@ -136,10 +136,10 @@ def _cpu(bare: Way, ours: Way) -> Figure:
         for way in _in_turn(bare, ours, number):
             before = way.cpu()
             _stream(way.connect(), body)
-            time.sleep(0.3)  # our writer works after the client has its answer
+            time.sleep(0.3)  # the writer is still busy after the client has its response
             spent[way] = way.cpu() - before
         ratios.append(spent[ours] / spent[bare])
-    return at_most("processor time an event", ratios, 1.5, against=_BARE)
+    return at_most("CPU time per event", ratios, 1.5, against=_BARE)
 
 
 def _memory(ours: Way) -> Figure:
@@ -153,12 +153,12 @@ def _memory(ours: Way) -> Figure:
         sizes.append(ours.memory())
     ratio = sizes[1] / sizes[0]
     detail = f"{sizes[0] / 1e6:.0f} MB, then {sizes[1] / 1e6:.0f} MB"
-    name = "memory after 1,000 streams over after 100"
-    return at_most(name, [ratio], 1.1, against="itself", detail=detail)
+    name = "memory after 1,000 streams"
+    return at_most(name, [ratio], 1.1, against="after 100 streams", detail=detail)
 
 
 def _in_turn(bare: Way, ours: Way, number: int) -> tuple[Way, Way]:
-    """Whoever goes first warms something up for the other: they take turns at it."""
+    """Alternate which proxy is first, because the first run warms caches for the second."""
     return (bare, ours) if number % 2 else (ours, bare)
 
 
@@ -170,7 +170,7 @@ def _several(way: Way, body: bytes, count: int) -> None:
 
 
 def _stream(connection: http.client.HTTPSConnection, body: bytes) -> tuple[float, float]:
-    """Seconds to the first bytes of the answer's body, and to its end."""
+    """Return the seconds to the first bytes of the response's body, and to its end."""
     started = time.perf_counter()
     connection.request("POST", "/v1/messages", body, {"content-type": "application/json"})
     answer = connection.getresponse()
@@ -181,7 +181,7 @@ def _stream(connection: http.client.HTTPSConnection, body: bytes) -> tuple[float
 
 
 def _body(*, deltas: int, delay: float = 0, filler: int = 0) -> bytes:
-    """A request of about `filler` bytes of text, as a long conversation has."""
+    """Return a request with about `filler` bytes of text, like a long conversation's."""
     sentence = "The quick brown fox jumps over the lazy dog and writes it down. "
     text = sentence * (filler // len(sentence))
     blocks = [{"type": "text", "text": text[i : i + 4000]} for i in range(0, len(text), 4000)]
@@ -237,7 +237,7 @@ def _bare(scratch: Path, url: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _stand_in() -> Iterator[str]:
-    """In a process of its own, so that it shares no interpreter with what measures."""
+    """Run the stand-in in its own process, so that it does not slow down the measuring one."""
     command = [sys.executable, "-m", "bench.stand_in"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

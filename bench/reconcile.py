@@ -1,8 +1,8 @@
-"""How fast a tree of transcripts is accounted for: `python -m bench.reconcile`.
+"""Speed of `ccwire reconcile --all` on a large transcript tree: `python -m bench.reconcile`.
 
-A 1 GB tree is written by `lab.tree`; then `ccwire reconcile --all`, `orjson.loads` on every line,
-and the newest ccusage, if npm can fetch it, read it in turn, each in a process of its own. Compared
-are processor seconds, start-up included, so that what else the machine does stays out of it.
+The baselines, on the same 1 GB tree of `lab.tree`, are `orjson.loads` on every line and the newest
+ccusage, if npm can fetch it. Each runs in its own process; CPU time is compared, startup included,
+so that other load on the machine does not count.
 """
 
 import os
@@ -46,8 +46,8 @@ class Run:
 
 @click.command()
 @click.option("--megabytes", default=1024, show_default=True, help="Size of the tree.")
-@click.option("--rounds", default=5, show_default=True, help="Runs of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--rounds", default=5, show_default=True, help="Number of runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def main(megabytes: int, rounds: int, as_json: bool) -> None:
     """Measure `ccwire reconcile --all` on a made-up transcript tree."""
     with tempfile.TemporaryDirectory(prefix="ccwire-bench-") as temporary:
@@ -72,7 +72,7 @@ def _measure(tree: Tree, folder: Path, rounds: int) -> list[Figure]:
             "reconcile, speed",
             [other.cpu / own.cpu for other, own in zip(runs["orjson"], runs["ours"], strict=True)],
             REACH,
-            against="orjson.loads on every line",
+            against="orjson.loads per line",
             detail=_detail(tree, runs["ours"], runs["orjson"]),
         ),
         _memory(ours, tree),
@@ -84,7 +84,7 @@ def _measure(tree: Tree, folder: Path, rounds: int) -> list[Figure]:
                 "reconcile, speed",
                 [other.cpu / own.cpu for other, own in pairs],
                 1.0,
-                against="ccusage session --offline, which sums transcripts and compares nothing",
+                against="ccusage session --offline, which only sums transcripts",
                 detail=_detail(tree, runs["ours"], runs["ccusage"]),
             )
         )
@@ -103,7 +103,7 @@ def _memory(command: list[str], tree: Tree) -> Figure:
         name="reconcile, memory",
         value=round(megabytes, 1),
         unit="MB",
-        against=f"a tree of {tree.size >> 20} MB",
+        against=f"{tree.size >> 20} MB of transcripts",
         reach=f"< {MEMORY_MB}",
         ok=megabytes < MEMORY_MB,
     )
@@ -119,7 +119,7 @@ def _run(command: list[str], tree: Tree) -> Run:
 
 
 def _environment(tree: Tree) -> dict[str, str]:
-    """Nothing of this process's own, so that no other transcripts are read."""
+    """Return the environment of the runs, in which no other transcripts are found."""
     return {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "HOME": str(tree.claude_dir.parent),
@@ -131,13 +131,13 @@ def _detail(tree: Tree, ours: list[Run], theirs: list[Run]) -> str:
     own, other = min(r.cpu for r in ours), min(r.cpu for r in theirs)
     wall, other_wall = min(r.wall for r in ours), min(r.wall for r in theirs)
     return (
-        f"{own:.2f} s of processor against {other:.2f} s, {wall:.2f} s by the clock against "
-        f"{other_wall:.2f} s, {tree.calls} calls in {tree.size >> 20} MB"
+        f"CPU time {own:.2f} s and {other:.2f} s, elapsed {wall:.2f} s and {other_wall:.2f} s, "
+        f"{tree.calls} calls in {tree.size >> 20} MB"
     )
 
 
 def _ccusage(folder: Path) -> list[str] | None:
-    """The newest ccusage whose program npm has for this platform; None where there is none."""
+    """Install the newest ccusage and return its command; None if npm has no binary for it."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         return None

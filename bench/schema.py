@@ -1,6 +1,6 @@
-"""How fast `ccwire schema observe` goes through captures: `python -m bench.schema`.
+"""Speed of `ccwire schema observe`, relative to `orjson.loads`: `python -m bench.schema`.
 
-Against `orjson.loads` on the same files, in turn, so that what else the machine does falls on both.
+The two read the same files alternately, so that other load on the machine affects both.
 """
 
 import statistics
@@ -21,11 +21,11 @@ SESSION = "5e551011-0000-4000-8000-{:012d}"
 
 
 @click.command()
-@click.option("--megabytes", default=200, show_default=True, help="Captures to make.")
-@click.option("--rounds", default=5, show_default=True, help="Passes of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--megabytes", default=200, show_default=True, help="Size of the captures.")
+@click.option("--rounds", default=5, show_default=True, help="Number of runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def main(megabytes: int, rounds: int, as_json: bool) -> None:
-    """Measure observing against orjson.loads on the same captures."""
+    """Measure `ccwire schema observe` against orjson.loads on the same captures."""
     with tempfile.TemporaryDirectory() as folder:
         captures = Path(folder)
         size = make_captures(captures, megabytes * 1_000_000)
@@ -61,7 +61,7 @@ def _parse_all(captures: Path) -> None:
 
 
 def make_captures(folder: Path, size: int) -> int:
-    """Sessions as they come: each request carries all that was said before; answers are streams."""
+    """Write realistic sessions: requests contain the whole conversation, answers are streams."""
     written, number = 0, 0
     while written < size:
         number += 1

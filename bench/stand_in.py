@@ -1,4 +1,4 @@
-"""A stand-in that streams as many events as the prompt asks for; prints its URL and runs on."""
+"""A stand-in that streams as many events as the prompt specifies; prints its URL, then serves."""
 
 import asyncio
 import json
