@@ -1,5 +1,5 @@
-"""For developers, not installed: the atlas of releases, the screen of real clients, made-up trees,
-fuzzing.
+"""Development tools, not installed: the atlas of releases, a driver for the real client's screen,
+generated transcript trees, fuzzing.
 
-Imports everything; nothing imports it but tests and benchmarks.
+May import everything; only tests and benchmarks import it.
 """

@@ -1,9 +1,9 @@
-"""Coverage-guided fuzzing of all that reads what others wrote; needs atheris, from PyPI.
+"""Coverage-guided fuzzing of the parsers of untrusted input; needs atheris, from PyPI.
 
     python -m lab.fuzz sse -max_total_time=60   # or answer, decode, transcript, settings, identity
 
-What follows the target's name is for libFuzzer. A finding ends the run and leaves a file that
-`python -m lab.fuzz sse FILE` runs again. The tests hold the same rules on made-up examples.
+Further arguments are libFuzzer's. A failure ends the run and leaves a file, which
+`python -m lab.fuzz sse FILE` runs again. tests/fuzz checks the same properties with hypothesis.
 """
 
 import importlib
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _sse() -> Target:
-    """The same events however the bytes are cut, and no byte lost."""
+    """The events do not depend on how the bytes are split, and no byte is lost."""
     from ccwire.wire.sse import SSEParser, parse_event, parse_stream
 
     def target(data: bytes) -> None:
@@ -47,7 +47,7 @@ def _sse() -> Target:
 
 
 def _answer() -> Target:
-    """The same lines and message however a stream is cut, and no secret in them."""
+    """The record does not depend on how the stream is split, and contains no secret."""
     from addon.recording.response import StreamedAnswer
     from addon.redaction.redactor import Redactor
     from ccwire.wire.json_text import dump
@@ -72,7 +72,7 @@ def _answer() -> Target:
 
 
 def _decode() -> Target:
-    """The same content however damaged data is cut."""
+    """The decoded content of damaged data does not depend on how it is split."""
     from addon.recording.decode import decoder_for
 
     def target(data: bytes) -> None:
@@ -88,7 +88,7 @@ def _decode() -> Target:
 
 
 def _transcript() -> Target:
-    """Any file is read to its end: turns, agents, cost records, shapes."""
+    """Any file is parsed to its end without an exception."""
     from correlate.transcript.locate import SessionFiles
     from correlate.transcript.reader import read_transcript
 
@@ -103,7 +103,7 @@ def _transcript() -> Target:
 
 
 def _settings() -> Target:
-    """What was put in comes out again; what cannot be read is refused in words."""
+    """Uninstalling restores the text; an invalid file raises a named error."""
     from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, installed, uninstalled
     from addon.claude_settings.jsonc import JsoncError
 
@@ -125,7 +125,7 @@ def _settings() -> Target:
 
 
 def _identity() -> Target:
-    """Any body gives a usable session or none."""
+    """Any body yields a valid session id or none."""
     from addon.identity.session import (
         SessionEvidence,
         identify,

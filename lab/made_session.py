@@ -1,4 +1,4 @@
-"""Makes up a session: transcript lines in the client's own shapes, and the exchanges they match.
+"""Generate a session: transcript lines in the client's format, and the matching exchanges.
 
     made = MadeSession("6f1c…", cwd="/home/lab/project")
     made.prompt("Please look at the file.")
@@ -6,7 +6,7 @@
     made.tool_result("some output")
     made.write(claude_dir, captures)
 
-All text is made up. For tests and benchmarks of what reads transcripts; the real client is in
+All text is made up. For tests and benchmarks of the transcript reader; for the real client see
 `ccwire.demo.real.run`.
 """
 
@@ -26,20 +26,20 @@ PLACEHOLDER_OUTPUT = 2
 
 @dataclass
 class MadeSession:
-    """One session as it grows; `lines` are the main transcript's, `agent_lines` the subagents'."""
+    """A session under construction: `lines` of the main transcript, `agent_lines` per subagent."""
 
     session_id: str
     cwd: str = "/home/lab/project"
     version: str = "2.1.325"
     model: str = "claude-opus-5-5"
     now: float = 1_794_000_000.0
-    final: bool = True  # whether the transcript gets the final usage or message_start's
+    final: bool = True  # whether transcript lines contain the final usage or message_start's
 
     def __post_init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
         self.agent_lines: dict[str, list[dict[str, Any]]] = {}
         self.exchanges: list[Exchange] = []
-        self.left_out: set[int] = set()  # calls that were made and not captured
+        self.left_out: set[int] = set()  # calls that are not in the capture
         self._uuids = 0
         self._last: dict[str | None, str] = {}
 
@@ -47,7 +47,7 @@ class MadeSession:
         self._user(text, agent_id)
 
     def tool_result(self, text: str, agent_id: str | None = None, **more: Any) -> None:
-        """A tool's result, twice in one line, as the client writes it."""
+        """Add a tool's result, which the client writes twice in one line."""
         block = {
             "tool_use_id": f"toolu_{self._key(len(self.exchanges))}",
             "type": "tool_result",
@@ -70,7 +70,7 @@ class MadeSession:
         placeholder: bool | None = None,
         **exchange: Any,
     ) -> Exchange:
-        """One call: its exchange, and a line for each content block. Gives the exchange."""
+        """Add a call, with one line per content block, and return its exchange."""
         number = len(self.exchanges) + 1
         self.now += 2.0
         final = usage or made_usage(number, output)
@@ -131,7 +131,7 @@ class MadeSession:
         self.lines.append(self._envelope({"type": "system", "subtype": subtype, **fields}, None))
 
     def write(self, claude_dir: Path, captures: Path | None = None) -> Path:
-        """The transcript (its path is returned) and, where asked, the capture."""
+        """Write the transcript and return its path; also write the capture if a folder is given."""
         folder = claude_dir / "projects" / slug_of(self.cwd)
         folder.mkdir(parents=True, exist_ok=True)
         main = folder / f"{self.session_id}.jsonl"
@@ -220,7 +220,7 @@ class MadeSession:
 
 
 def made_usage(number: int, output: int) -> dict[str, Any]:
-    """A usage object of its own for each call, as the newest client writes it."""
+    """Return a usage object, distinct per call, in the newest client's format."""
     return {
         "input_tokens": 3 + number,
         "cache_creation_input_tokens": 700 + number,

@@ -1,14 +1,14 @@
-"""Drives the client's interactive screen in a pty: type, press keys, wait for text.
+"""Drive the client's interactive screen in a pty: type, press keys, wait for text.
 
     with ClientScreen(client, home=home, cwd=cwd, proxy_port=port, ca_cert=ca) as screen:
-        screen.ready()                      # past its first questions, waiting for a prompt
+        screen.ready()                      # startup questions answered, waiting for a prompt
         screen.submit("lab:slow Go.")       # typed, seen on the screen, entered
-        screen.expect("www")                # text on the screen, else TimeoutError that shows it
+        screen.expect("www")                # wait for text; a TimeoutError contains the screen
         screen.press("escape")
         screen.submit("/clear")
-        screen.leave()                      # /exit; gives the exit code
+        screen.leave()                      # /exit; returns the exit code
 
-Every wait is bounded; leaving the `with` ends the client and all it has started.
+Every wait has a timeout; leaving the `with` block ends the client and its children.
 """
 
 import fcntl
@@ -41,26 +41,26 @@ KEYS = {
     "ctrl-d": "\x04",
 }
 _ROWS, _COLUMNS = 50, 160
-# The client must be its terminal's leader; a fork in a process with threads is not safe, so a
-# tiny program takes the terminal and becomes the client.
+# The client needs a controlling terminal. preexec_fn is not safe in a process with threads, so a
+# small program sets the terminal and then execs the client.
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios\n"
     "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
     "os.execv(sys.argv[1], sys.argv[1:])\n"
 )
-# What the screen may ask before it takes a prompt, and the keys that say yes.
+# Questions at startup, and the keys that answer yes.
 _QUESTIONS = (
     ("use this API key?", ("up", "enter")),
     ("trust the files", ("enter",)),
     ("trust this folder", ("enter",)),
 )
 _PROMPT = re.compile(r"^[\s│]*[\u276f>](\s|$)", re.MULTILINE)
-_SETTLE = 0.15  # seconds between keys that would mean something else if they came together
+_SETTLE = 0.15  # seconds between keys, so that they are not read as one escape sequence or a paste
 _GLANCE = 0.02
 
 
 class ClientScreen:
-    """The client in a terminal of its own."""
+    """The client in its own terminal."""
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class ClientScreen:
         return self._process.pid
 
     def text(self) -> str:
-        """What is on the screen now, with what has scrolled off above it."""
+        """Return the screen's text, including the lines that have scrolled off."""
         with self._lock:
             return self._terminal.text()
 
     def ready(self, timeout: float = 30.0) -> None:
-        """Answers what the client asks at its start, until it waits for a prompt."""
+        """Answer the startup questions, until the client waits for a prompt."""
         asked: set[str] = set()
 
         def waiting() -> bool:
@@ -143,47 +143,47 @@ class ClientScreen:
         os.write(self._master, text.encode())
 
     def press(self, *keys: str) -> None:
-        """Presses keys by name (see `KEYS`), one after the other."""
+        """Press keys by name (see `KEYS`), one after the other."""
         for key in keys:
             os.write(self._master, KEYS[key].encode())
             time.sleep(_SETTLE)
 
     def submit(self, text: str, timeout: float = 10.0) -> None:
-        """Types a prompt or a command, waits until the screen shows it, and enters it."""
+        """Type a prompt or a command, wait until the screen shows it, and press enter."""
         before = self.text().count(text)
         self.type(text)
         self.until(lambda: self.text().count(text) > before, f"{text!r} typed in", timeout)
-        # Entered at once it would count as pasted, and a command's menu must have opened.
+        # An immediate enter would be read as part of a paste; a command's menu needs time to open.
         time.sleep(2 * _SETTLE)
         self.press("enter")
 
     def expect(self, text: str, timeout: float = 20.0) -> None:
-        """Waits until the screen shows `text`."""
+        """Wait until the screen shows `text`."""
         self.until(lambda: text in self.text(), repr(text), timeout)
 
     def until(self, condition: Callable[[], bool], what: str, timeout: float = 20.0) -> None:
-        """Waits for anything, the ledger for instance; a TimeoutError shows the screen."""
+        """Wait for a condition; a TimeoutError contains the screen."""
         end = time.monotonic() + timeout
         while not condition():
             if self._process.poll() is not None and not condition():
-                raise RuntimeError(f"the client ended before {what}; its screen:\n{self.text()}")
+                raise RuntimeError(f"the client exited before {what}; the screen:\n{self.text()}")
             if time.monotonic() > end:
                 raise TimeoutError(f"no {what} after {timeout:.0f} s; the screen:\n{self.text()}")
             time.sleep(_GLANCE)
 
     def leave(self, timeout: float = 15.0) -> int:
-        """Enters /exit and gives the client's exit code."""
+        """Enter /exit and return the client's exit code."""
         self.submit("/exit")
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"/exit was not obeyed; the screen:\n{self.text()}") from None
+            raise TimeoutError(f"no exit after /exit; the screen:\n{self.text()}") from None
 
     def _read(self) -> None:
         while True:
             try:
                 data = os.read(self._master, 65536)
-            except OSError:  # how Linux says that the other side has closed
+            except OSError:  # EIO on Linux: the client closed its terminal
                 return
             if not data:
                 return

@@ -1,9 +1,9 @@
-"""Writes a transcript tree of any size, in real line shapes and made-up text, and its captures.
+"""Generate a transcript tree of any size and its captures, in real formats with made-up text.
 
     python -m lab.tree FOLDER --megabytes 1024
 
-makes FOLDER/claude (for --claude-dir) and FOLDER/captures (for --captures). Tool results are from
-100 B to 1 MB, evenly over the orders of magnitude.
+writes FOLDER/claude (for --claude-dir) and FOLDER/captures (for --captures). The sizes of tool
+results are log-uniform between 100 B and 1 MB.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _TEXT_POOL = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What was written: where, how much, and how many calls it holds."""
+    """A generated tree: its folders, its size in bytes, its sessions and calls."""
 
     claude_dir: Path
     captures: Path
@@ -47,7 +47,7 @@ class Tree:
 
 
 def write_tree(root: Path, size: int, seed: int = 1) -> Tree:
-    """About `size` bytes of transcripts; the same seed writes the same tree."""
+    """Write about `size` bytes of transcripts; the same seed gives the same tree."""
     chance = random.Random(seed)
     pool = _text(chance)
     claude_dir, captures = root / "claude", root / "captures"
@@ -103,7 +103,7 @@ def _cut(chance: random.Random, pool: str, size: int) -> str:
 
 
 def _text(chance: random.Random) -> str:
-    """Words, quotes, line ends and some letters beyond ASCII, as tool results have them."""
+    """Return words, quotes, newlines and some non-ASCII letters, as tool results contain them."""
     parts: list[str] = []
     length = 0
     while length < _TEXT_POOL:

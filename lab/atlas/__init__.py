@@ -1,1 +1,1 @@
-"""The atlas: runs real releases of the client and dates when each format changed."""
+"""The atlas: run real releases of the client and record in which release each format changed."""

@@ -1,4 +1,4 @@
-"""`python -m lab.atlas`: runs the real releases and writes the atlas."""
+"""Run the real releases and write the atlas: `python -m lab.atlas`."""
 
 from lab.atlas.build import main
 

@@ -1,4 +1,4 @@
-"""Which releases get a baseline, and what stands in it. Pure: snapshots in, file texts out."""
+"""Choose the releases that get a baseline, and render its file. Pure: snapshots in, text out."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from correlate.schema.snapshot.snapshot import Field, Snapshot
 from lab.atlas.documented import documented
 from lab.atlas.facts import Fact, facts_of
 
-# The stand-in's answers are none of the API's, and what the client prints is not captured.
+# The stand-in's answers are not the API's, and the client's output is not in a capture.
 _LEFT_OUT = (
     "wire/sse/",
     "wire/delta/",
@@ -19,13 +19,13 @@ _LEFT_OUT = (
     "wire/header/response/",
     "printed/",
 )
-# Telemetry changes with every release; that alone makes no new baseline.
+# Telemetry changes in every release; a change in it alone needs no new baseline.
 _MINOR = ("wire/request/event_logging", "wire/request/statsig", "wire/request/eval", "layout")
 
 
 def baseline_files(snapshots: Mapping[str, Snapshot]) -> dict[str, str]:
-    """File name to text: a release whose formats are those of the one before needs none, but the
-    newest has one, which says up to where this is known."""
+    """Return file name -> text. A release with the same formats as the one before gets no file,
+    except the newest, whose file marks the newest known release."""
     files = {DOCUMENTED: dumps(documented())}
     last: frozenset[Fact] = frozenset()
     newest = max(snapshots, key=parse_version, default=None)

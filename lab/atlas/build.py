@@ -1,11 +1,11 @@
-"""Builds docs/atlas.md and the shipped baselines from runs of many releases of the real client.
+"""Build docs/atlas.md and the shipped baselines by running many releases of the real client.
 
-    python -m lab.atlas                    # a spread of releases, then those that tell most
+    python -m lab.atlas                    # evenly spread releases, then bisect the changes
     python -m lab.atlas --releases 60 --bisect 200
-    python -m lab.atlas --releases 0 --bisect 0    # only build, from the evidence there is
+    python -m lab.atlas --releases 0 --bisect 0    # only build, from existing evidence
 
-Resumable: a release that has been run is not run again. Each is fetched once and removed after.
-Everything runs on loopback; the evidence is kept outside the tree.
+Resumable: a release is run once only. Each is fetched, run and then deleted. Everything runs on
+loopback; the evidence is stored outside the source tree.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from lab.atlas.run import run_release
 
 RELEASES = 44
 BISECT = 120
-# Tests compare these with their baselines.
+# The tests need baselines of these.
 PINNED = ("2.1.39", "2.1.168", "2.1.325")
 
 
 class Atlas:
-    """The releases tried so far, and what was seen in each."""
+    """The releases run so far, and the facts observed in each."""
 
     def __init__(self, folder: Path, releases: list[str]) -> None:
         self.folder = folder
@@ -54,12 +54,12 @@ class Atlas:
             self._look_at(version)
 
     def next(self) -> str | None:
-        """The release whose run would tell most; None: every change is known to the release."""
+        """Return the next release to run; None if the release of every change is known."""
         known = self.usable()
         return next_to_try(spans(self.facts, known), known) if self.facts else None
 
     def usable(self) -> list[str]:
-        """All releases but those that would not run."""
+        """Return all releases except those that failed to run."""
         failed = {version for version, outcome in self.outcomes.items() if outcome.problem}
         return [version for version in self.releases if version not in failed]
 
@@ -71,8 +71,8 @@ class Atlas:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.atlas", description=__doc__)
-    parser.add_argument("--releases", type=int, default=RELEASES, help="how many, evenly spread")
-    parser.add_argument("--bisect", type=int, default=BISECT, help="how many more between those")
+    parser.add_argument("--releases", type=int, default=RELEASES, help="evenly spread releases")
+    parser.add_argument("--bisect", type=int, default=BISECT, help="further releases at most")
     given = parser.parse_args()
     folder = cache()
     atlas = Atlas(folder, sorted(npm.versions(), key=parse_version))
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def build(atlas: Atlas, root: Path) -> None:
-    """Writes the page and the baselines."""
+    """Write the page and the baselines."""
     tried = Tried(atlas.releases, list(atlas.outcomes.values()))
     text = page(spans(atlas.facts, atlas.usable()), tried)
     (root / "docs" / "atlas.md").write_text(text, encoding="utf-8")

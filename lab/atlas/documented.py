@@ -1,7 +1,7 @@
-"""What is publicly documented of the API, as made-up examples: its answers, and content blocks.
+"""Made-up examples of the API's documented answers and content blocks.
 
-The lab's answers are the stand-in's, so the shipped baselines take the API's side from here, and
-count it as known though never seen. Kept by hand; add what the API documents.
+The atlas observes the stand-in's answers only, so the shipped baselines take the API's formats from
+here. Maintained by hand: add what the API's documentation adds.
 """
 
 from itertools import zip_longest
@@ -63,7 +63,7 @@ RESPONSE_HEADERS = (
     "x-robots-tag",
     "x-should-retry",
 )
-# Sent by clients that are signed in, or connected otherwise than in the lab.
+# Sent only by clients that are signed in or use another connection than the atlas does.
 REQUEST_HEADERS = ("authorization", "content-encoding", "transfer-encoding", "te", "priority")
 REQUEST_HEADERS_OF = ("messages", "count_tokens", "event_logging", "settings", "policy_limits")
 
@@ -129,7 +129,7 @@ _DELTAS: tuple[dict[str, Any], ...] = (
 
 
 def documented() -> dict[str, Field]:
-    """A snapshot of it."""
+    """Return a snapshot of the documented formats."""
     shapes = Shapes()
     see_events(shapes, _events())
     for reason in STOP_REASONS:

@@ -1,4 +1,4 @@
-"""The atlas's evidence, kept outside the tree: what each release left behind, and its snapshot."""
+"""The atlas's evidence, stored outside the source tree: each release's files and its snapshot."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ from lab.atlas.run import PAYLOADS, PRINTED, ReleaseOutcome, read_outcome
 
 
 def cache() -> Path:
-    """`$CCWIRE_ATLAS_CACHE`, else a folder in the user's cache."""
+    """Return `$CCWIRE_ATLAS_CACHE`, else a folder in the user's cache."""
     return Path(os.environ.get("CCWIRE_ATLAS_CACHE") or Path.home() / ".cache" / "ccwire" / "atlas")
 
 
 def outcomes(folder: Path) -> dict[str, ReleaseOutcome]:
-    """Every release that has been tried."""
+    """Return the outcome of every release that has been run."""
     found = {}
     for evidence in folder.iterdir() if folder.is_dir() else ():
         outcome = read_outcome(evidence)
@@ -25,7 +25,7 @@ def outcomes(folder: Path) -> dict[str, ReleaseOutcome]:
 
 
 def snapshot_of_release(evidence: Path, version: str) -> dict[str, Field]:
-    """What a release showed: its calls, its transcripts and other files, its hooks, its output."""
+    """Return the formats in a release's calls, transcripts, other files, hooks and output."""
     observer = Observer(version)
     client = evidence / "claude"
     for path in sources([evidence / "captures", client, evidence / PAYLOADS]):
@@ -38,6 +38,6 @@ def snapshot_of_release(evidence: Path, version: str) -> dict[str, Field]:
 
 
 def _last_object(line: bytes) -> object:
-    """The result object; some releases print it as the last of a list."""
+    """Return the result object, which some releases print as the last of a list."""
     value = parse_json(line)
     return value[-1] if isinstance(value, list) and value else value

@@ -1,4 +1,4 @@
-"""What is true of each release, since which and until which. Pure: snapshots in, spans out."""
+"""Find the first and last release of each fact. Pure: snapshots in, spans out."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ccwire.wire.versions import parse_version
 from correlate.schema.snapshot.snapshot import JSON_STRING, NAME_LISTS, Field, Snapshot, paths
 
-# Made up by the stand-in, not by the client.
+# Produced by the stand-in, not by the client.
 _NOT_THE_CLIENTS = (
     "wire/sse/",
     "wire/delta/",
@@ -16,13 +16,13 @@ _NOT_THE_CLIENTS = (
     "wire/usage",
     "wire/header/response/",
 )
-# What readers and proxies rely on: the first release of a change here is looked for first.
+# Formats that ccwire depends on; changes in them are bisected first.
 _HEADLINES = ("wire/header/request/messages", "wire/request/messages", "transcript/", "hook/")
 _HEADLINE_WEIGHT = 4
 
 
 class Fact(NamedTuple):
-    """Something to be seen, or not, in a release: a bucket, a field, a type or value of it."""
+    """Something that a release has or lacks: a bucket, a field, or a field's type or value."""
 
     bucket: str
     path: str = ""
@@ -30,7 +30,7 @@ class Fact(NamedTuple):
 
     @property
     def parent(self) -> "Fact | None":
-        """The fact without which there cannot be this one."""
+        """Return the fact that this one implies, such as the object that contains a field."""
         if self.detail and self.bucket not in NAME_LISTS:
             return Fact(self.bucket, self.path)
         if not self.path:
@@ -43,11 +43,11 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From which release to which a fact was seen.
+    """The first and last release in which a fact was observed.
 
-    `before` is the newest release tried in which it was not seen yet, `after` the oldest in which
-    it was no more; None: it was there from the first, or is to the last. `exact`: no release that
-    was not tried lies between. `steady`: seen in every release tried from first to last.
+    `before` is the newest run release before `first`, `after` the oldest run release after `last`;
+    None if there is none. `first_exact`, `last_exact`: no release lies between that was not run.
+    `steady`: observed in every run release from `first` to `last`.
     """
 
     fact: Fact
@@ -61,7 +61,7 @@ class Span:
 
 
 def facts_of(snapshot: Snapshot) -> frozenset[Fact]:
-    """All that a release shows of the client's own formats."""
+    """Return all facts about the client's own formats in a release's snapshot."""
     return frozenset(
         fact
         for bucket, root in snapshot.items()
@@ -71,9 +71,9 @@ def facts_of(snapshot: Snapshot) -> frozenset[Fact]:
 
 
 def spans(seen: Mapping[str, frozenset[Fact]], known: Sequence[str]) -> list[Span]:
-    """Every fact's span; `seen` has the releases that ran, `known` all there are, in order.
+    """Return every fact's span; `seen` contains the releases that ran, `known` all, in order.
 
-    Releases that were tried and would not run are to be left out of `known`.
+    `known` must not contain releases that failed to run.
     """
     tried = sorted(seen, key=parse_version)
     place = {version: number for number, version in enumerate(known)}
@@ -99,7 +99,7 @@ def spans(seen: Mapping[str, frozenset[Fact]], known: Sequence[str]) -> list[Spa
 
 
 def next_to_try(found: Sequence[Span], known: Sequence[str]) -> str | None:
-    """The release that tells most: in the middle of the gap in which most changes lie."""
+    """Return the release in the middle of the gap that contains the most changes."""
     place = {version: number for number, version in enumerate(known)}
     gaps: Counter[tuple[int, int]] = Counter()
     for span in found:
@@ -115,7 +115,7 @@ def next_to_try(found: Sequence[Span], known: Sequence[str]) -> str | None:
 
 
 def spread(known: Sequence[str], count: int) -> list[str]:
-    """So many releases, evenly over all of them, the first and the newest among them."""
+    """Return `count` evenly spread releases, including the first and the newest."""
     if count >= len(known):
         return list(known)
     step = (len(known) - 1) / (count - 1)

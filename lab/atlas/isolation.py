@@ -1,6 +1,6 @@
-"""Cuts this process and its children off from every network but loopback (Linux).
+"""Disconnect this process and its children from every network but loopback (Linux only).
 
-Releases older than the client's proxy support would else look for the API themselves.
+Needed because the oldest releases do not support a proxy and would call the real API.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ _IFF_UP = 0x1
 
 
 def isolate() -> bool:
-    """Whether it could be done. Call it while the process has one thread."""
+    """Isolate this process, which must have one thread only; return False if not permitted."""
     if not hasattr(os, "unshare"):
         return False
     uid, gid = os.geteuid(), os.getegid()

@@ -1,4 +1,4 @@
-"""Writes the atlas: which field, header, record or file came and went in which release. Pure."""
+"""Render docs/atlas.md: when each field, header, record or file was added or removed. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,38 +9,38 @@ from correlate.schema.snapshot.snapshot import NAME_LISTS
 from lab.atlas.facts import Fact, Span
 from lab.atlas.run import ReleaseOutcome
 
-# Sentences worth reading first; the release is filled in from what was seen.
+# The summary's sentences; the release comes from the observed spans.
 MILESTONES = (
     (Fact("wire/header/request/messages", "x-claude-code-session-id"),
-     "the session's id is a header of every call"),
+     "every call has the session id in a header"),
     (Fact("wire/request/messages", "metadata.user_id", "JSON in a string"),
-     "`metadata.user_id` is JSON in a string, no longer joined by underscores"),
+     "`metadata.user_id` is a JSON string instead of parts joined by underscores"),
     (Fact("wire/header/request/messages", "x-client-request-id"),
-     "every try of a call has an id of the client's own"),
+     "every attempt of a call has a client request id"),
     (Fact("wire/header/request/messages", "x-claude-code-agent-id"),
-     "a subagent's calls say whose they are"),
+     "a subagent's calls have the agent id in a header"),
     (Fact("wire/header/request/messages", "x-claude-code-request-class"),
-     "every call says what it is for: main, subagent, auxiliary, compaction"),
+     "every call has its class in a header: main, subagent, auxiliary, compaction"),
     (Fact("transcript/assistant", "requestId"),
-     "an assistant's line names its call"),
+     "assistant lines contain the request id"),
     (Fact("transcript/api-request"),
-     "the transcript keeps a record of each request"),
+     "the transcript contains a record per request"),
     (Fact("transcript/cost-state"),
-     "the transcript keeps the session's own cost"),
+     "the transcript contains the session's cost"),
     (Fact("layout", "", "projects/<project>/agent-<agent>.jsonl"),
-     "a subagent has a transcript of its own, beside the session's"),
+     "subagents have separate transcripts, beside the session's"),
     (Fact("layout", "", "projects/<project>/<session>/subagents/agent-<agent>.jsonl"),
-     "a subagent's transcript is in the session's own folder"),
+     "subagent transcripts are in the session's folder"),
     (Fact("layout", "", "projects/<project>/<session>/subagents/agent-<agent>.meta.json"),
-     "with a note beside it"),
+     "subagent transcripts have a metadata file beside them"),
     (Fact("transcript/system/compact_boundary"),
-     "a compaction leaves a mark in the transcript"),
+     "the transcript marks compactions"),
     (Fact("transcript/system/api_error"),
-     "a failed try leaves a line in the transcript"),
+     "the transcript contains failed attempts"),
     (Fact("hook/SessionStart"),
-     "the SessionStart hook fires"),
+     "the SessionStart hook runs"),
     (Fact("wire/endpoint", "", "POST /api/event_logging/batch"),
-     "telemetry goes to the API's own host"),
+     "telemetry is sent to the API's host"),
 )  # fmt: skip
 
 _TELEMETRY = (
@@ -53,7 +53,7 @@ _TELEMETRY = (
 )
 _WIRE, _TRANSCRIPT, _REST = "on the wire", "in the transcript", "hooks, files, output"
 _WHOLE = {"+": "new", "~+": "~new", "-": "gone", "~-": "~gone"}
-# A bucket's beginning, what one such thing is called, several of them, and the column.
+# Bucket prefix, label for one, label for several, column.
 _AREAS = (
     ("wire/header/request/", "header of {} calls", "headers of {} calls", _WIRE),
     ("wire/request/block/", "request block {}", "request blocks {}", _WIRE),
@@ -74,7 +74,7 @@ _AREAS = (
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Which releases there are, and how those went that were tried."""
+    """All releases, and the outcomes of those that were run."""
 
     releases: Sequence[str]
     outcomes: Sequence[ReleaseOutcome]
@@ -89,7 +89,7 @@ class Tried:
         return sorted(failed, key=lambda outcome: parse_version(outcome.version))
 
     def next_after(self, version: str) -> str:
-        """The next release that could have run."""
+        """Return the next release that did not fail to run."""
         failed = {outcome.version for outcome in self.failed}
         later = (v for v in self.releases if parse_version(v) > parse_version(version))
         return next(v for v in later if v not in failed)
@@ -108,7 +108,7 @@ def page(found: Sequence[Span], tried: Tried) -> str:
 
 
 def worth_telling(found: Sequence[Span]) -> list[Span]:
-    """Without what goes along with its parent, and without what would say nothing to a reader."""
+    """Return the spans without those equal to their parent's and those of no interest."""
     known = {span.fact: span for span in found}
     return [
         span
@@ -119,7 +119,7 @@ def worth_telling(found: Sequence[Span]) -> list[Span]:
 
 
 def _says_nothing(fact: Fact) -> bool:
-    """The insides of telemetry; a tool's result once more, in a hook; a default of the model."""
+    """Return whether a fact is a detail of telemetry, of a tool's result, or a model's default."""
     return (
         fact.bucket.startswith(_TELEMETRY)
         or (fact.bucket.startswith("hook/") and fact.path.startswith("tool_response."))
@@ -133,33 +133,32 @@ def _goes_along(span: Span, parent: Span | None) -> bool:
 
 def _head(tried: Tried) -> str:
     ran = tried.ran
-    return f"""# The atlas: what came and went in which release
+    return f"""# The atlas: format changes by release
 
-Claude Code's formats are not documented and change with its releases. This page says what changed
-when, found by running the real client: {len(ran)} of the {len(tried.releases)} releases on npm, \
+Claude Code's formats are not documented and change between releases. This page lists the changes,
+found by running the real client: {len(ran)} of the {len(tried.releases)} releases on npm, \
 from {ran[0]} to {ran[-1]}, each
-through the same prompts against a stand-in for the API on loopback. A prompt that is first refused
-as overloaded, then answered with thinking, a command and a subagent, and whose last stream is cut
-off; a `/compact`; and a prompt that the API calls too long. What no such run shows is not here: the
-interactive screen, MCP servers, other tools, being signed in.
+with the same prompts against a stand-in for the API on loopback: a prompt that is first rejected as
+overloaded, then answered with thinking, a command and a subagent, and whose last stream is cut off;
+a `/compact`; and a prompt that is too long for the API. It does not cover the interactive screen,
+MCP servers, other tools, or clients that are signed in.
 
-How to read it: a change stands with the release that first shows it. Where releases in between
-were not run, both ends are given: "2.1.78 to 2.1.84" means in one of these. `+` came, `-` went;
-`~` marks what did not show in every run from first to last, so that its dates are less sure. A
-record, hook or object that is new is named once, not with each of its fields.
+Each change is listed under the first release that has it. If releases before it were not run, a
+range is given: "2.1.78 to 2.1.84" means one of these. `+` is added, `-` is removed; `~` marks facts
+that were not observed in every run between first and last, so that their releases are less certain.
+A new record, hook or object is listed once, without its fields.
 
-This page and the baselines in `correlate/schema/baselines/` are made by
-`uv run python -m lab.atlas`,
-which can be stopped and started again.
+`uv run python -m lab.atlas` generates this page and the baselines in
+`correlate/schema/baselines/`; it can be interrupted and resumed.
 """
 
 
 def _milestones(found: Sequence[Span], tried: Tried) -> str:
     known = {span.fact: span for span in found}
-    lines = ["## In short\n"]
+    lines = ["## Summary\n"]
     seen = [(known[fact], text) for fact, text in MILESTONES if fact in known]
     for span, text in sorted(seen, key=lambda pair: parse_version(pair[0].first)):
-        until = "" if span.after is None else f" (gone since {_went(span, tried)})"
+        until = "" if span.after is None else f" (removed in {_went(span, tried)})"
         lines.append(f"- **{_came(span, tried)}**: {text}{until}.")
     return "\n".join(lines) + "\n"
 
@@ -187,8 +186,8 @@ def _by_release(told: Sequence[Span], tried: Tried) -> str:
 
 
 def _cell(changes: Sequence[tuple[str, Fact]], side: str) -> str:
-    """All changes of one release on one side: things that changed alike are named together."""
-    names: dict[tuple[int, str], list[str]] = defaultdict(list)  # area and change -> of what
+    """Return one cell: a release's changes in one column, with equal changes grouped."""
+    names: dict[tuple[int, str], list[str]] = defaultdict(list)  # area and change -> records
     for sign, fact in sorted(changes, key=lambda change: (change[1], change[0])):
         area = _area(fact)
         if _AREAS[area][3] == side:
@@ -203,16 +202,16 @@ def _cell(changes: Sequence[tuple[str, Fact]], side: str) -> str:
 
 
 def _by_field(told: Sequence[Span], tried: Tried) -> str:
-    lines = ["## By field\n", "What has been there in every release tried is not listed.\n"]
+    lines = ["## By field\n", "Facts observed in every release that was run are not listed.\n"]
     for side in (_WIRE, _TRANSCRIPT, _REST):
         spans_here = [s for s in told if _AREAS[_area(s.fact)][3] == side and (s.before or s.after)]
-        lines += [f"### {side[0].upper()}{side[1:]}\n", "| what | of | since | until |"]
+        lines += [f"### {side[0].upper()}{side[1:]}\n", "| field | in | since | until |"]
         lines.append("|---|---|---|---|")
         for span in sorted(spans_here, key=lambda s: (s.fact.path + s.fact.detail, s.fact.bucket)):
             area = _label(_area(span.fact), (_of(span.fact),))
             mark = "" if span.steady else " ~"
             since = _came(span, tried) if span.before else "before"
-            until = f"gone in {_went(span, tried)}" if span.after else ""
+            until = f"removed in {_went(span, tried)}" if span.after else ""
             lines.append(
                 f"| {_name(span.fact) or 'all of it'}{mark} | {area} | {since} | {until} |"
             )
@@ -224,7 +223,7 @@ def _how_it_went(tried: Tried) -> str:
     ran = ", ".join(reversed(tried.ran))
     lines = ["## The releases\n", f"Run: {ran}.\n"]
     if tried.failed:
-        lines.append("Would not run:\n")
+        lines.append("Failed to run:\n")
         lines += [f"- {outcome.version}: {outcome.problem}" for outcome in tried.failed]
     return "\n".join(lines) + "\n"
 
@@ -247,7 +246,7 @@ def _area(fact: Fact) -> int:
 
 
 def _of(fact: Fact) -> str:
-    """Which record, hook, block it belongs to."""
+    """Return the record, hook or block that the fact belongs to."""
     return fact.bucket.removeprefix(_AREAS[_area(fact)][0])
 
 
@@ -257,7 +256,7 @@ def _label(area: int, of: Sequence[str]) -> str:
 
 
 def _name(fact: Fact) -> str:
-    """What to call it; empty for the whole bucket."""
+    """Return the fact's name; empty for the whole bucket."""
     if fact.bucket in NAME_LISTS:
         return f"`{fact.detail}`"
     if fact.detail == "JSON in a string":

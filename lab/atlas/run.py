@@ -1,9 +1,9 @@
-"""Runs one release of the real client through the atlas's scenarios and keeps what it left behind.
+"""Run one release of the real client through the atlas's scenarios and keep its evidence.
 
-The evidence of a release is a folder: `captures/`, `claude/` (the client's own folder, as it
-stands after the run), `hooks.jsonl`, `printed.jsonl` and, written last, `outcome.json`.
+The evidence of a release is a folder: `captures/`, `claude/` (the client's configuration folder
+after the run), `hooks.jsonl`, `printed.jsonl` and, written last, `outcome.json`.
 
-    python -m lab.atlas.run VERSION EVIDENCE CONFDIR    # cut off from every network but loopback
+    python -m lab.atlas.run VERSION EVIDENCE CONFDIR    # with no network but loopback
 """
 
 import json
@@ -46,14 +46,14 @@ PRINTED = "printed.jsonl"
 SETTINGS = "settings-of-the-atlas.json"
 FIRST_WITH_PROXY = (0, 2, 100)
 _SECONDS = 100.0
-# Two hooks may run at the same time: each payload goes into a file of its own.
+# Hooks may run in parallel: each payload goes into its own file.
 _HOOK = 'cat > "$(mktemp "$HOME/hooks/XXXXXXXXXX")"'
 _HOOKS = [{"matcher": "", "hooks": [{"type": "command", "command": _HOOK}]}]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOutcome:
-    """How a release's run went; `problem` says why there is nothing to see of it."""
+    """The outcome of a release's run; `problem` is the reason if it failed."""
 
     version: str
     calls: int = 0
@@ -62,9 +62,9 @@ class ReleaseOutcome:
 
 
 def run_release(version: str, evidence: Path, confdir: Path) -> ReleaseOutcome:
-    """Fetches a release, runs it, keeps the evidence, and takes the release off the disk again.
+    """Fetch a release, run it, keep the evidence, and delete the release.
 
-    `confdir` is the proxy's own folder: its certificate serves every release.
+    `confdir` is the proxy's configuration folder, whose certificate is shared by every release.
     """
     kept = (npm.cache() / version).is_dir()
     try:
@@ -87,7 +87,7 @@ def main() -> None:
     version, evidence, confdir = sys.argv[1:]
     isolated = isolate()
     if not isolated and parse_version(version) < FIRST_WITH_PROXY:
-        why = "would not use the proxy, and this system cannot cut it off from the network"
+        why = "does not support a proxy, and this system cannot isolate it from the network"
         _keep(ReleaseOutcome(version, problem=why), Path(evidence), None)
         return
     with tempfile.TemporaryDirectory(prefix="ccwire-atlas-") as folder:
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def read_outcome(evidence: Path) -> ReleaseOutcome | None:
-    """How an earlier run went; None: it has not been run, or not to its end."""
+    """Return the outcome of an earlier run; None if it was not run or not finished."""
     path = evidence / OUTCOME
     return ReleaseOutcome(**json.loads(path.read_text())) if path.is_file() else None
 
@@ -135,21 +135,21 @@ def _prompts(
             command += _options(known, home / SETTINGS, go_on=bool(ran))
             code, stdout, _ = run_command(command, env, cwd, _SECONDS)
             if not ran and (code or stdout.startswith("API Error")):
-                done = "gave up when refused once" if api.ledger.messages() else "made no call"
-                problem = f"{done}, and ended with exit code {code}"
+                done = "gave up after a rejected call" if api.ledger.messages() else "made no call"
+                problem = f"{done}, and exited with code {code}"
                 break
             ran.append(scenario.name)
             _note_printed(home, stdout)
     except TimeoutError:
-        said = "did not end" if api.ledger.messages() else "made no call through the proxy"
+        said = "did not exit" if api.ledger.messages() else "made no call through the proxy"
         problem = f"{said} within {_SECONDS:.0f} s"
     api.ledger.wait()
     return ReleaseOutcome(client.version, len(api.ledger.messages()), ran, problem)
 
 
 def _plan(cwd: Path) -> Iterator[tuple[Scenario, str]]:
-    """Everything in one prompt; then the client is asked to sum up; then it is told that the
-    prompt is too long."""
+    """Yield the scenarios and prompts: everything in one prompt, /compact, and a prompt that is
+    too long."""
     first, summing_up, last = everything(cwd), named("compact"), named("too_long")
     yield first, first.prompt
     yield summing_up, "/compact"
@@ -157,13 +157,13 @@ def _plan(cwd: Path) -> Iterator[tuple[Scenario, str]]:
 
 
 def _options(known: str, settings: Path, *, go_on: bool) -> list[str]:
-    """What this release's `--help` says it understands."""
+    """Return the options that this release's `--help` lists."""
     options = ["--continue"] if go_on else []
     if "--output-format" in known:
         options += ["--output-format", "json"]
     if "--settings" in known:
-        options += ["--settings", str(settings)]  # some releases take a file only
-    # Some releases else ask a model about each tool call, and the stand-in is none.
+        options += ["--settings", str(settings)]  # some releases accept only a file
+    # Otherwise some releases ask a model about each tool call, which the stand-in cannot answer.
     mode = next((word for word in ("default", "manual") if f'"{word}"' in known), None)
     if "--permission-mode" in known and mode:
         options += ["--permission-mode", mode]
@@ -173,13 +173,13 @@ def _options(known: str, settings: Path, *, go_on: bool) -> list[str]:
 
 
 def _known_hooks(program: Path) -> list[str]:
-    """The events this release knows: one that it does not makes it pass over all of them."""
+    """Return the events this release supports; an unknown event would disable every hook."""
     with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         return [event for event in HOOKS if text.find(f'"{event}"'.encode()) >= 0]
 
 
 def _home(home: Path, cwd: Path, events: list[str]) -> Path:
-    """The oldest releases take key and allowed tools from their configuration alone."""
+    """Create the home; the oldest releases read key and allowed tools from their configuration."""
     lab_home(home, cwd)
     (home / "hooks").mkdir()
     path = home / ".claude.json"
@@ -192,7 +192,7 @@ def _home(home: Path, cwd: Path, events: list[str]) -> Path:
 
 
 def _note_printed(home: Path, stdout: str) -> None:
-    """What it printed, on one line; the oldest releases print text, which tells nothing."""
+    """Keep JSON output as one line; the oldest releases print plain text, which is not kept."""
     try:
         value = json.loads(stdout)
     except ValueError:

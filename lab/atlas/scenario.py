@@ -1,4 +1,4 @@
-"""The atlas's own scenario: a prompt that makes a release show as much as it can."""
+"""The atlas's scenario: one prompt that exercises as many formats as possible."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ _ERRAND = "lab:agent-1 "
 
 
 def everything(cwd: Path) -> Scenario:
-    """Overloaded at first; then thinking, a search, every common tool and a subagent in one turn;
-    and a last stream that is cut off and tried again."""
+    """First overloaded; then thinking, a search, every common tool and a subagent in one turn; last
+    a stream that is cut off and retried."""
     path = str(cwd / "notes.txt")
     todo = {"content": "One", "status": "pending", "activeForm": "Doing one", "id": "1"}
     edit = {"file_path": path, "old_string": "one", "new_string": "two"}

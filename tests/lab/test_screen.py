@@ -63,5 +63,5 @@ def test_a_client_that_ends_is_not_waited_for(screen: ClientScreen) -> None:
     with screen:
         screen.ready()
         screen.leave()
-        with pytest.raises(RuntimeError, match="ended before 'more'"):
+        with pytest.raises(RuntimeError, match="exited before 'more'"):
             screen.expect("more", timeout=30)

@@ -149,24 +149,24 @@ def test_the_page() -> None:
 
 ## By field
 
-What has been there in every release tried is not listed.
+Facts observed in every release that was run are not listed.
 
 ### On the wire
 
-| what | of | since | until |
+| field | in | since | until |
 |---|---|---|---|
-| `old-2025-01-01` | beta | before | gone in 1.0.1 |
+| `old-2025-01-01` | beta | before | removed in 1.0.1 |
 | `x-new` | header of `messages` calls | 1.0.1 |  |
 
 ### In the transcript
 
-| what | of | since | until |
+| field | in | since | until |
 |---|---|---|---|
 | `a` | record `user` | 1.0.3 to 1.0.5 |  |
 
 ### Hooks, files, output
 
-| what | of | since | until |
+| field | in | since | until |
 |---|---|---|---|
 | all of it | hook `SessionEnd` | 1.0.3 to 1.0.5 |  |
 | all of it | hook `Stop` | 1.0.3 to 1.0.5 |  |
@@ -175,7 +175,7 @@ What has been there in every release tried is not listed.
 
 Run: 1.0.5, 1.0.1, 1.0.0.
 
-Would not run:
+Failed to run:
 
 - 1.0.2: made no call through the proxy within 45 s
 """
@@ -186,7 +186,7 @@ def test_milestones_have_their_release() -> None:
     session = Fact("wire/header/request/messages", "x-claude-code-session-id")
     tried = {"1.0.0": frozenset[Fact](), "1.0.1": frozenset({session})}
     text = page(spans(tried, KNOWN), Tried(KNOWN, [ReleaseOutcome(version) for version in tried]))
-    assert "- **1.0.1**: the session's id is a header of every call.\n" in text
+    assert "- **1.0.1**: every call has the session id in a header.\n" in text
 
 
 def test_a_release_with_the_same_formats_needs_no_baseline_of_its_own() -> None:
