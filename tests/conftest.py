@@ -1,4 +1,4 @@
-"""Settings for every test: the same examples in every run, and no example fails for being slow."""
+"""Hypothesis settings for every test: the same examples in every run, and no deadline."""
 
 from hypothesis import settings
 

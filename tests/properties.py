@@ -1,6 +1,6 @@
-"""How property tests are run: the same examples each time, and no clock.
+"""Settings of property tests: the same examples in every run, and no deadline.
 
-`CCWIRE_EXAMPLES=5000 pytest …` looks harder, at other examples each time.
+`CCWIRE_EXAMPLES=5000 pytest …` runs more examples, at random.
 """
 
 import os

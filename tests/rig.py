@@ -1,4 +1,4 @@
-"""A stand-in, a real proxy and a bare client in one place, for tests that need all three."""
+"""A stand-in, a real proxy and a minimal HTTP client, for tests that need all three."""
 
 import http.client
 import json
@@ -41,7 +41,7 @@ def messages_body(prompt: str, session: str | None = None, **more: Any) -> bytes
 
 @dataclass
 class Rig:
-    """One proxy in front of one stand-in; captures under `captures`."""
+    """A proxy in front of a stand-in, which writes to `captures`."""
 
     api: StandIn
     proxy: Proxy
@@ -82,12 +82,12 @@ class Rig:
             connection.close()
 
     def ask(self, scenario: Scenario, session: str, **more: Any) -> tuple[int, bytes]:
-        """Has the stand-in answer by that scenario, once."""
+        """Set the stand-in's scenario, and post its prompt."""
         self.api.scenario = scenario
         return self.post(messages_body(scenario.prompt, session, **more))
 
     def exchanges(self, session: str, count: int, seconds: float = 10) -> list[dict[str, Any]]:
-        """The session's lines, once there are that many."""
+        """Wait until the session has `count` exchanges, and return its index lines."""
         path = self.captures / session / "exchanges.jsonl"
 
         def read() -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Rig:
             return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
         def told() -> bool:
-            """A part goes last, when its exchange is told everywhere."""
+            """The part file is deleted last, when everything else is written."""
             names = {f"{line['sequence']:04d}" for line in read()}
             parts = path.parent.glob("*.part")
             return len(names) >= count and all(p.name[:4] not in names for p in parts)
@@ -116,11 +116,11 @@ class Rig:
 
 
 def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    """Waits for something that comes soon; fails loudly when it does not."""
+    """Wait until a condition is true; raise AssertionError after `seconds`."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not so after {seconds} s")
+            raise AssertionError(f"condition not met within {seconds} s")
         time.sleep(0.01)
 
 

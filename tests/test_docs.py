@@ -1,4 +1,4 @@
-"""The documents say what the program does."""
+"""The documentation matches the program."""
 
 import re
 import subprocess
@@ -16,15 +16,15 @@ def test_every_command_is_in_the_readme() -> None:
     assert missing == []
 
 
-def test_the_readme_names_no_command_that_is_not_there() -> None:
+def test_every_command_in_the_readme_exists() -> None:
     readme = (ROOT / "README.md").read_text()
     named = set(re.findall(r"uv run ccwire ([a-z]+)", readme))
     assert named <= set(COMMANDS)
 
 
-def test_the_reference_is_what_help_says() -> None:
+def test_the_reference_is_up_to_date() -> None:
     """If this fails: `uv run python -m ccwire.reference > docs/commands.md`."""
-    command = [sys.executable, "-m", "ccwire.reference"]  # click remembers what other tests did
+    command = [sys.executable, "-m", "ccwire.reference"]  # click keeps state of other tests
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert (ROOT / "docs" / "commands.md").read_text() == said
 

@@ -1,4 +1,4 @@
-"""What the hook imports, which no static check sees; the rest is `uv run lint-imports`."""
+"""What the hook imports, which import-linter cannot check; see `uv run lint-imports`."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_the_hook_needs_the_standard_library_alone() -> None:
-    """As it is run: isolated, and without what is installed."""
+    """Run as the client runs it: isolated, without site-packages."""
     program = f"import sys; sys.path.append({str(ROOT)!r})\nimport addon.hooks.handle\n"
     command = [sys.executable, "-I", "-S", "-c", program + "print(*sys.modules)"]
     loaded = {

@@ -1,4 +1,4 @@
-"""End to end: a real proxy, and, marked `real`, the real client."""
+"""End-to-end tests: a real proxy and, marked `real`, the real client."""
 
 import pytest
 

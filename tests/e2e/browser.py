@@ -1,4 +1,4 @@
-"""Drives a Chromium that is installed over its DevTools pipe: no port, no network, no package.
+"""Drive an installed Chromium over its DevTools pipe, without a port, network or package.
 
 with browser() as page:
     page.open("file:///tmp/report.html")
@@ -25,7 +25,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _SECONDS = 30.0
 _OPTIONS = (
     "--headless",
-    "--no-sandbox",  # containers that run as root have none
+    "--no-sandbox",  # not available in containers that run as root
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
@@ -34,17 +34,17 @@ _OPTIONS = (
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
-    "--proxy-server=127.0.0.1:9",  # whatever would leave the machine fails, and is seen
+    "--proxy-server=127.0.0.1:9",  # requests to the network fail, and are recorded
     "--remote-debugging-pipe",
 )
 
 
 class PageFailed(Exception):
-    """A script in the page raised, or the browser refused a command."""
+    """A script in the page raised an exception, or the browser rejected a command."""
 
 
 class Page:
-    """One tab. `complaints` are console errors, uncaught exceptions and refused loads."""
+    """One tab. `complaints`: console errors and warnings, uncaught exceptions, blocked loads."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading = reading
@@ -61,7 +61,7 @@ class Page:
             self.send(f"{domain}.enable")
 
     def open(self, url: str) -> float:
-        """Loads a page; gives the seconds until it says that it is drawn."""
+        """Load a page; return the seconds until it sets `data-ready`."""
         began = time.monotonic()
         self.send("Page.navigate", url=url)
         self.until("document.documentElement?.dataset.ready === 'yes'")
@@ -78,7 +78,7 @@ class Page:
         deadline = time.monotonic() + _SECONDS
         while not self.evaluate(script):
             if time.monotonic() > deadline:
-                raise PageFailed(f"not so after {_SECONDS} s: {script}; {self.complaints}")
+                raise PageFailed(f"not true within {_SECONDS} s: {script}; {self.complaints}")
             time.sleep(0.01)
 
     def press(self, key: str) -> None:
@@ -91,7 +91,7 @@ class Page:
             )
 
     def look(self, *, width: int, dark: bool = False) -> None:
-        """The size of a phone or a desk, light or dark."""
+        """Set the window's width, and the colour scheme."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -124,10 +124,10 @@ class Page:
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             if not select.select([self._reading], [], [], _SECONDS)[0]:
-                raise PageFailed(f"the browser said nothing for {_SECONDS} s")
+                raise PageFailed(f"no message from the browser for {_SECONDS} s")
             chunk = os.read(self._reading, 1 << 20)
             if not chunk:
-                raise PageFailed("the browser is gone")
+                raise PageFailed("the browser has exited")
             self._buffer += chunk
         first, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(first)
@@ -152,14 +152,14 @@ def find_browser() -> str | None:
 
 @contextmanager
 def browser() -> Iterator[Page]:
-    """A tab of a fresh browser; the test is skipped, and says so, where there is none."""
+    """Start a browser and yield its tab; skip the test if no browser is installed."""
     program = find_browser()
     if program is None:
         pytest.skip(f"NOT RUN: no browser found (looked for {', '.join(_NAMES)})")
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     with tempfile.TemporaryDirectory() as home:
-        # The pipe is on file descriptors 3 and 4, which a shell can put there.
+        # The browser expects the pipe on file descriptors 3 and 4; a shell redirects to them.
         given = [f"--user-data-dir={home}/profile", *_OPTIONS]
         running = subprocess.Popen(
             [

@@ -1,4 +1,4 @@
-"""One proxy and one certificate authority for all tests of a module that can share them."""
+"""Fixtures: a certificate authority for all tests, and a proxy per module."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.rig import Rig, rig
 
 @pytest.fixture(scope="module")
 def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One certificate authority for all: making one takes longer than a test."""
+    """A shared certificate authority, because creating one takes longer than a test."""
     return tmp_path_factory.mktemp("mitmproxy")
 
 

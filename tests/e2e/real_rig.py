@@ -1,4 +1,4 @@
-"""The real client of one version behind the real proxy, and what must hold after any run of it."""
+"""A real client behind the real proxy, and the checks that must pass after any run of it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def client_or_skip(version: str) -> InstalledClient:
     try:
         return fetch(version)
     except NpmUnreachable as error:
-        pytest.skip(f"NOT RUN: npm cannot be reached, so client {version} was not tried: {error}")
+        pytest.skip(f"NOT RUN: npm is unreachable, so client {version} was not tested: {error}")
 
 
 @dataclass
@@ -56,7 +56,7 @@ class RealRig:
         return self.home / ".claude"
 
     def run(self, scenario: Scenario, *arguments: str, cwd: Path | None = None) -> "Outcome":
-        """One `claude -p`; gives what the stand-in served it and the session it says it had."""
+        """Run `claude -p` once; return its result and the calls that the stand-in served."""
         self.api.scenario = scenario
         before = len(self.api.ledger.messages())
         run = run_once(
@@ -85,7 +85,7 @@ class RealRig:
         )
 
     def captured(self) -> list[tuple[str, Exchange]]:
-        """Every exchange with the folder that it is in, `unknown` too."""
+        """Return every exchange with the name of its folder, including `unknown`."""
         folders = [*session_folders(self.proxy.captures), self.proxy.captures / "unknown"]
         return [(folder.name, e) for folder in folders for e in read_exchanges(folder)]
 
@@ -99,12 +99,13 @@ class RealRig:
         return accountant.account(self.proxy.captures / session_id)
 
     def check(self, session_id: str, served: Sequence[Served]) -> Reconciliation:
-        """Every call captured once, in its session, with the ledger's usage, and explained."""
+        """Check that every call is captured once, in its session, with the ledger's usage, and
+        that the session is fully explained."""
         self.wait_for(served)
         captured = self.captured()
         for call in served:
             found = [(name, e) for name, e in captured if e.request_id == call.request_id]
-            # A resumed client has a session of its own for its first moments, and says so.
+            # At startup, a resumed client sends calls under another session id.
             assert [name for name, _ in found] == [call.session_id or session_id], call
             (exchange,) = [exchange for _, exchange in found]
             assert exchange.status == call.status

@@ -1,4 +1,4 @@
-"""The add-on in a real mitmdump, between a bare client and the stand-in."""
+"""The add-on in a real mitmdump, between a minimal client and the stand-in."""
 
 import gzip
 import http.client
@@ -32,7 +32,7 @@ def test_every_event_is_captured_as_it_was_served(wire: Rig, encoding: str) -> N
     (line,) = wire.exchanges(session, 1)
     (path,) = (wire.captures / session).glob("0001_resp_*.json")
     raw = path.read_text()
-    for event in served_events(wire):  # the very bytes of each event's data stand in the file
+    for event in served_events(wire):  # the file contains each event's data byte for byte
         assert event.partition("data: ")[2].strip() in raw
     assert len(wire.response(session, 1)["body"]["events"]) == len(served_events(wire))
     assert (line["complete"], line["ended_by"]) == (True, "message_stop")
@@ -98,7 +98,7 @@ def test_a_client_that_leaves_mid_stream_keeps_its_start_usage(wire: Rig) -> Non
     assert line["message_id"]
 
 
-def test_an_upstream_that_dies_mid_stream_is_told_from_a_client_that_leaves(wire: Rig) -> None:
+def test_an_upstream_that_disconnects_mid_stream_is_a_server_disconnect(wire: Rig) -> None:
     session = new_session()
     wire.ask(scenarios.named("dropped"), session)
     (line,) = wire.exchanges(session, 1)
@@ -132,7 +132,7 @@ def test_an_error_answer_keeps_its_body(wire: Rig) -> None:
     assert wire.response(session, 1)["body"]["data"] == json.loads(body)
 
 
-def test_jq_answers_what_people_ask(wire: Rig) -> None:
+def test_jq_queries_a_request_file(wire: Rig) -> None:
     session = new_session()
     wire.ask(PLAIN, session)
     wire.exchanges(session, 1)
@@ -181,7 +181,7 @@ def test_a_session_id_that_is_a_path_lands_in_unknown(wire: Rig, place: str) -> 
     body = messages_body(PLAIN.prompt, None, metadata={"user_id": user_id(evil)})
     before = {p for p in wire.folder.parent.rglob("*") if "captures" not in p.parts}
     count = len(list((wire.captures / "unknown").glob("*_resp_*.json")))
-    # A connection from a process without any session, as this test's own has some.
+    # Connect from another process, because this test's own process already has a session.
     code = (
         "import http.client, ssl, sys\n"
         "port, ca, body, header = sys.argv[1:]\n"
@@ -291,7 +291,7 @@ def test_a_folder_that_cannot_be_written_never_breaks_the_client(
 def test_a_host_outside_the_list_is_tunnelled_without_interception(
     tmp_path: Path, confdir: Path
 ) -> None:
-    """The bytes of a CONNECT tunnel to another host arrive as they were sent."""
+    """The bytes of a CONNECT tunnel to another host arrive unchanged."""
     server = socket.create_server(("127.0.0.1", 0))
     port = server.getsockname()[1]
     got: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Hooks installed into the real client's own settings, from the oldest client to the newest."""
+"""Hooks installed in the real client's settings, from the oldest client to the newest."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_installed_hooks_tell_of_a_session_and_leave_other_hooks_running(
+def test_installed_hooks_record_a_session_and_leave_other_hooks_running(
     tmp_path: Path, version: str
 ) -> None:
     with real_rig(version, tmp_path) as real:

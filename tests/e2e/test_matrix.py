@@ -1,4 +1,4 @@
-"""Every real client on every scenario, each run held against the stand-in's ledger."""
+"""Every real client with every scenario, each run compared with the stand-in's ledger."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ def test_every_call_is_captured_once_and_explained(real: RealRig, name: str) -> 
     real.nothing_is_unknown()
 
 
-def test_a_resumed_session_goes_on_in_its_folder(real: RealRig) -> None:
+def test_a_resumed_session_continues_in_its_folder(real: RealRig) -> None:
     first = real.run(scenarios.named("plain"))
     second = real.run(scenarios.named("bash"), "--resume", first.session_id)
     if second.session_id == first.session_id:
@@ -114,7 +114,7 @@ def test_two_clients_at_once_keep_to_their_own_folders(real: RealRig) -> None:
 
 
 def test_ccwire_run_captures_and_reconciles(real: RealRig, tmp_path: Path) -> None:
-    """The whole command, in an empty environment but for what the client needs."""
+    """The whole command, with only the environment variables that the client needs."""
     scenario = scenarios.named("bash")
     real.api.scenario = scenario
     before = len(real.api.ledger.messages())
@@ -151,12 +151,12 @@ def test_ccwire_run_captures_and_reconciles(real: RealRig, tmp_path: Path) -> No
     assert not unknown.exists() or not unknown.read_bytes()
 
 
-def test_the_newest_release_is_met_the_day_it_appears(tmp_path: Path) -> None:
-    """What fails on a release we have not met is told with its version, and fails nothing else."""
+def test_a_new_release_passes_or_is_reported(tmp_path: Path) -> None:
+    """A failure with a release newer than the matrix is an expected failure with its version."""
     try:
         version = newest_version()
     except NpmFailed as error:
-        pytest.skip(f"NOT RUN: npm cannot be reached, so the newest release is not known: {error}")
+        pytest.skip(f"NOT RUN: npm is unreachable, so the newest release is unknown: {error}")
     if version == NEWEST:
         print(f"the newest release is {NEWEST}, which is in the matrix")
         return

@@ -1,4 +1,4 @@
-"""mitmweb with the add-on: a person who opens a flow there sees the answer, not its events."""
+"""mitmweb with the add-on shows a flow's assembled answer instead of its events."""
 
 import http.client
 import json
@@ -26,7 +26,7 @@ PROXY = re.compile(rb"proxy listening at 127\.0\.0\.1:(\d+)")
 
 @contextmanager
 def mitmweb(folder: Path, upstream: str) -> Iterator[tuple[int, int]]:
-    """The ports of its proxy and of its screen."""
+    """Start mitmweb; yield the ports of its proxy and its web interface."""
     given = {
         "listen_host": "127.0.0.1",
         "listen_port": 0,
@@ -64,7 +64,7 @@ def mitmweb(folder: Path, upstream: str) -> Iterator[tuple[int, int]]:
 
 
 def ports(running: subprocess.Popen[bytes]) -> set[int]:
-    """Where it listens: its log names no port for the screen that it chose itself."""
+    """Return its listening ports; its log does not contain the port of the web interface."""
     connections = psutil.Process(running.pid).net_connections("tcp4")
     return {one.laddr.port for one in connections if one.status == psutil.CONN_LISTEN}
 

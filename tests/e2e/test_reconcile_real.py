@@ -1,4 +1,4 @@
-"""Real clients accounted for: against the stand-in's ledger, their own sums, and tampering."""
+"""Reconcile real clients: against the stand-in's ledger, their own totals, and tampered files."""
 
 import json
 import shutil
@@ -106,14 +106,14 @@ def test_a_fork_inherits_turns_and_counts_them_once(newest: RealRig) -> None:
     assert Tokens.of(found["totals"]["transcript"]) == Tokens.of(found["totals"]["wire"])
 
 
-def test_a_capture_begun_in_the_middle_says_before_capture(newest: RealRig, tmp_path: Path) -> None:
+def test_turns_before_the_capture_began_are_before_capture(newest: RealRig, tmp_path: Path) -> None:
     first = newest.run(named("plain"))
     newest.wait_for(first.served)
     folder = newest.proxy.captures / first.session_id
     earlier = len((folder / EXCHANGES).read_bytes().splitlines())
     second = newest.run(named("bash"), "--resume", first.session_id)
     newest.wait_for(second.served)
-    # What a proxy started in between would have captured: the later exchanges, numbered anew.
+    # What a proxy started later would have captured: the later exchanges, numbered from 1.
     later = [orjson.loads(line) for line in (folder / EXCHANGES).read_bytes().splitlines()]
     later = later[earlier:]
     for number, line in enumerate(later, 1):
@@ -169,7 +169,7 @@ def test_tampering_gives_exactly_that_finding(
     copy = claude_dir / "projects" / transcript.parent.name / transcript.name
     copy.parent.mkdir(parents=True)
     shutil.copy(transcript, copy)
-    (captures / session / "manifest.json").unlink()  # it names the transcript that is untouched
+    (captures / session / "manifest.json").unlink()  # it has the path of the original transcript
     path = captures / session / EXCHANGES if with_wire else copy
     lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     if tamper is _alter_number and not with_wire:

@@ -1,4 +1,4 @@
-"""The simulated client through the real proxy, accounted for against the stand-in's ledger."""
+"""Reconcile the simulated client behind the real proxy, against the stand-in's ledger."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ def run(wire: Rig, made: SimulatedClient, scenario: Scenario) -> str:
 
 
 def account(wire: Rig, home: Path, session: str) -> Reconciliation:
-    """Once all that the stand-in served this session is captured."""
+    """Wait until every call served for the session is captured, then reconcile it."""
     wire.api.ledger.wait()
     served = {call.request_id for call in wire.api.ledger.messages(session)}
     folder = wire.captures / session

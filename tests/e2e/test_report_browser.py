@@ -1,4 +1,4 @@
-"""The report in a real browser: what it says is what reconcile says, and it can be used."""
+"""The report in a real browser: it shows the results of reconcile, and its controls work."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> "Report":
 
 
 class Report:
-    """A report on disk and what `ccwire reconcile --json` says of the same session."""
+    """A report file, and the output of `ccwire reconcile --json` for the same session."""
 
     def __init__(self, path: Path, reconciled: dict[str, Any]) -> None:
         self.url = path.as_uri()
@@ -68,7 +68,7 @@ def opened(page: Page, report: Report, place: str = "", *, width: int = 1280) ->
 
 
 def numbers_are_reconciles(page: Page, reconciled: dict[str, Any]) -> int:
-    """Every number that names its place in reconcile's JSON is the one there; gives how many."""
+    """Compare every number that has a path into reconcile's JSON; return how many there are."""
     page.evaluate("document.querySelectorAll('#rows .open').forEach((button) => button.click())")
     found = told(page, "path")
     for path, text in found:
@@ -82,7 +82,7 @@ def numbers_are_reconciles(page: Page, reconciled: dict[str, Any]) -> int:
 
 
 def told(page: Page, name: str) -> list[tuple[str, str]]:
-    """What every element says that names its source in `data-…`."""
+    """Return the value of `data-…` and the text of every element that has it."""
     elements = f"[...document.querySelectorAll('[data-{name}]')]"
     found: list[tuple[str, str]] = page.evaluate(
         f"{elements}.map((e) => [e.dataset.{name}, e.textContent])"
@@ -101,7 +101,7 @@ def at(value: Any, path: str) -> Any:
 
 
 def written(path: str, value: Any) -> list[str]:
-    """The ways in which the page may write a value."""
+    """Return the formats in which the page may show a value."""
     if path == "summary.seconds":
         minutes, seconds = divmod(round(value), 60)
         return [f"{round(value * 1000)} ms", f"{value:.1f} s", f"{minutes} min {seconds} s"]
@@ -128,7 +128,7 @@ def rows_of(page: Page) -> list[dict[str, str]]:
 
 
 def choose(page: Page, label: str, value: str) -> int:
-    """Sets a filter; gives how many rows are left."""
+    """Set a filter; return how many rows are shown."""
     rows: int = page.evaluate(f"""(() => {{
         const labels = [...document.querySelectorAll('#filters label')];
         const label = labels.find((one) => one.textContent.startsWith('{label}'));
@@ -142,7 +142,7 @@ def choose(page: Page, label: str, value: str) -> int:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_draws_without_a_complaint_and_fits(
+def test_it_renders_without_errors_and_fits(
     page: Page, report: Report, width: int, dark: bool
 ) -> None:
     opened(page, report, width=width)
@@ -164,7 +164,7 @@ def test_the_button_chooses_the_colours(page: Page, report: Report) -> None:
     assert seen == ["rgb(250, 250, 248)", "rgb(250, 250, 248)", "rgb(20, 22, 24)", *seen[:1]]
 
 
-def test_every_number_is_the_one_that_reconcile_gives(page: Page, report: Report) -> None:
+def test_every_number_equals_reconciles(page: Page, report: Report) -> None:
     opened(page, report)
     assert numbers_are_reconciles(page, report.reconciled) > 150
     assert page.complaints == []
@@ -182,14 +182,14 @@ def test_the_rows_are_the_calls(page: Page, report: Report) -> None:
     assert rows[-1]["Verdict"] == "✕ not-captured"
 
 
-def test_the_verdict_is_said_at_the_top(page: Page, report: Report) -> None:
+def test_the_verdict_is_at_the_top(page: Page, report: Report) -> None:
     opened(page, report)
     assert page.evaluate("document.getElementById('verdict').textContent") == (
         "7 of 7 calls reconciled, 1 thing unexplained; the transcript under-reports output by 99 %."
     )
 
 
-def test_filters_leave_what_fits_them(page: Page, report: Report) -> None:
+def test_filters_show_the_matching_calls(page: Page, report: Report) -> None:
     opened(page, report)
     assert choose(page, "Verdict", "placeholder") == report.reconciled["verdicts"]["placeholder"]
     assert choose(page, "Thread", "a1b2c3d4e5") == 2
@@ -214,7 +214,7 @@ def test_sorting_brings_the_most_output_first(page: Page, report: Report) -> Non
     assert [row["Output"] for row in rows_of(page)][:3] == ["512", "249", "100"]
 
 
-def test_a_row_opens_to_what_was_sent_answered_and_kept(page: Page, report: Report) -> None:
+def test_a_row_opens_to_its_request_answer_and_transcript(page: Page, report: Report) -> None:
     opened(page, report)
     page.evaluate("document.querySelector('#row-2').click()")
     text = page.evaluate("document.querySelector('#detail-2').textContent")
@@ -232,9 +232,7 @@ def test_a_row_opens_to_what_was_sent_answered_and_kept(page: Page, report: Repo
     assert page.evaluate("document.querySelector('#detail-2')") is None
 
 
-def test_what_failed_shows_its_error_and_leads_to_its_repetition(
-    page: Page, report: Report
-) -> None:
+def test_a_failed_call_shows_its_error_and_links_to_its_retry(page: Page, report: Report) -> None:
     opened(page, report, "#call-1")
     assert "overloaded_error" in page.evaluate("document.querySelector('#detail-1').textContent")
     page.evaluate("document.querySelector('#detail-1 a').click()")
@@ -298,7 +296,7 @@ def test_two_sessions_are_compared(page: Page, report: Report) -> None:
 
 
 def test_two_thousand_calls_open_and_filter_without_a_pause(page: Page, tmp_path: Path) -> None:
-    """In the browser's own processor time: a busy machine is no slow page."""
+    """Measured in the browser's CPU time, so that other load on the machine does not count."""
     path = tmp_path / "long.html"
     path.write_text(render(repeated(page_model(long_session(100).source(tmp_path)), 20)))
     page.look(width=1280)
@@ -313,7 +311,7 @@ def test_two_thousand_calls_open_and_filter_without_a_pause(page: Page, tmp_path
 
 
 def repeated(model: Model, times: int) -> Model:
-    """The same calls over and over, an hour apart and numbered on."""
+    """Return a model with its calls repeated, an hour apart and renumbered."""
     calls, known = model["reconcile"]["calls"], model["calls"]
     more = [
         {**call, "sequence": n * len(calls) + call["sequence"], "started": call["started"] + later}
@@ -326,7 +324,7 @@ def repeated(model: Model, times: int) -> Model:
 
 
 def spent(page: Page, act: Any) -> float:
-    """Seconds that the page's own thread worked until what came of it was drawn."""
+    """Return the CPU seconds of the page's thread until the result was rendered."""
 
     def worked() -> float:
         told = page.send("Performance.getMetrics")["metrics"]

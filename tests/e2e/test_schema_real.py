@@ -1,4 +1,4 @@
-"""What changed between real releases is found from what they sent and wrote, and nothing else."""
+"""Schema changes between real releases are found from their captures and files alone."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ VERSIONS = ("2.1.39", "2.1.168", "2.1.325")
 
 
 class Releases:
-    """What releases leave behind when they go through the atlas's prompts; each is run once."""
+    """The evidence of releases after the atlas's prompts; each release is run once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class Releases:
         self.snapshot = functools.cache(self._snapshot)
 
     def _paths(self, version: str) -> tuple[Path, ...]:
-        client_or_skip(version)  # fetched first, so that it stays in the cache for other tests
+        client_or_skip(version)  # fetched here, so that it stays in the cache for other tests
         evidence = self._folder / version
         outcome = run_release(version, evidence, self._folder / "proxy")
         assert outcome.problem is None, outcome
@@ -96,7 +96,7 @@ def test_the_commands_find_the_same(releases: Releases, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_release_fits_the_baseline_shipped_for_it(releases: Releases, version: str) -> None:
+def test_a_release_matches_its_shipped_baseline(releases: Releases, version: str) -> None:
     result = CliRunner().invoke(main, ["schema", "check", *map(str, releases.paths(version)[:2])])
     assert result.exit_code == 0, result.stdout
 
@@ -126,12 +126,12 @@ def test_no_string_of_a_prompt_path_or_id_is_in_a_snapshot(
     ids = {text for text in every if sum(c.isdigit() for c in text) >= 6 and "-20" not in text}
     assert len(telling) > 100
     assert len(ids) > 20
-    allowed = {"/compact"}  # part of a record type's name, too
+    allowed = {"/compact"}  # also part of a record type's name
     assert {t for t in telling | ids if t in text and not t.startswith("clear_")} - allowed == set()
 
 
 def values(paths: Iterable[Path]) -> Iterator[tuple[str, Any]]:
-    """Everything that was observed, with the bucket it belongs to."""
+    """Yield every observed value with its bucket."""
     for path in sources(paths):
         if path.suffix == ".jsonl":
             for line in path.read_bytes().splitlines():

@@ -19,12 +19,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRig]:
 
 
 def main_sessions(real: RealRig) -> list[str]:
-    """The sessions of the main thread's calls, in order."""
+    """Return the sessions of the main conversation's calls, in order."""
     calls = [c for c in real.api.ledger.messages() if c.tools and c.session_id]
     return list(dict.fromkeys(str(call.session_id) for call in calls))
 
 
-def test_clear_starts_another_folder_over_the_same_process(real: RealRig) -> None:
+def test_clear_starts_another_folder_in_the_same_process(real: RealRig) -> None:
     plain = scenarios.named("plain")
     real.api.scenario = plain
     with real.screen() as screen:
@@ -51,7 +51,7 @@ def test_clear_starts_another_folder_over_the_same_process(real: RealRig) -> Non
     real.nothing_is_unknown()
 
 
-def test_an_interrupted_call_is_told_as_such(real: RealRig) -> None:
+def test_an_interrupted_call_is_explained(real: RealRig) -> None:
     slow = scenarios.named("slow:deltas=400,delay=0.05")
     real.api.scenario = slow
     with real.screen() as screen:
@@ -66,11 +66,11 @@ def test_an_interrupted_call_is_told_as_such(real: RealRig) -> None:
     account = real.check(session, real.api.ledger.messages(session))
     (cut,) = [f for f in account.calls if f.call and not f.call.complete]
     assert cut.call and (cut.call.ended_by, cut.call.request_class) == ("client_disconnect", "main")
-    # Once text was on the screen the client writes it down with its start usage, else nothing.
+    # If text was on the screen, the client writes a line with its start usage, else none.
     assert label(cut) in ("match", "wire-only: aborted")
 
 
-def test_compact_is_accounted_for(real: RealRig) -> None:
+def test_compact_is_explained(real: RealRig) -> None:
     scenario = scenarios.named("compact")
     real.api.scenario = scenario
     with real.screen() as screen:

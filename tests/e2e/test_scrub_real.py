@@ -1,4 +1,4 @@
-"""Sessions of the real client, scrubbed: no word left, and the same account and structure."""
+"""Scrubbed sessions of the real client contain none of its text and reconcile the same."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What must never be found in a capture, and who can read one."""
+"""Captures contain no secrets, and only their owner can read them."""
 
 import base64
 import json

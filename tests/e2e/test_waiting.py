@@ -1,4 +1,4 @@
-"""Calls of a process that has no session yet wait for it, and are filed with it."""
+"""Calls of a process without a session are pending until it has one, then filed with it."""
 
 import json
 from pathlib import Path
@@ -13,12 +13,12 @@ def unknown(wire: Rig) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_what_came_before_the_session_is_filed_with_it(tmp_path: Path) -> None:
+def test_calls_before_the_session_are_filed_with_it(tmp_path: Path) -> None:
     with rig(tmp_path, named("plain")) as wire:
         session = new_session()
         wire.post(b"{}", "/api/claude_code/settings")
         telemetry = json.dumps({"session_id": new_session()}).encode()
-        wire.post(telemetry, "/api/eval/sdk")  # a session that never comes to be
+        wire.post(telemetry, "/api/eval/sdk")  # a session that never starts
         until(lambda: len(unknown(wire)) == 2)
         wire.ask(named("plain"), session)
         lines = wire.exchanges(session, 3)
@@ -38,7 +38,7 @@ def test_what_came_before_the_session_is_filed_with_it(tmp_path: Path) -> None:
         assert not list((wire.captures / "unknown").glob("[0-9]*"))
 
 
-def test_telemetry_alone_names_the_session_in_the_end(tmp_path: Path) -> None:
+def test_telemetry_alone_identifies_the_session(tmp_path: Path) -> None:
     session = new_session()
     with rig(tmp_path, named("plain")) as wire:
         wire.post(json.dumps({"sessionId": session}).encode(), "/api/eval/sdk")

@@ -1,4 +1,4 @@
-"""Every command on folders that hold nonsense: a result or one sentence, never a traceback."""
+"""Every command on invalid folders gives a result or a one-sentence error, never a traceback."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from ccwire.cli import COMMANDS, main
 from tests.correlate.report.made import SESSION, small_session
 
-# Those that start programs or wait for a person are left to tests of their own.
+# Commands that start programs or wait for input have their own tests.
 RUN = (
     "sessions",
     "sessions --all --json",
@@ -40,7 +40,7 @@ def made(root: Path) -> None:
 
 
 def replaced(*names: str, by: bytes) -> Callable[[Path], None]:
-    """The session's files of those names hold other bytes."""
+    """Return a change that overwrites the session's files of these names."""
 
     def change(root: Path) -> None:
         made(root)
@@ -52,7 +52,7 @@ def replaced(*names: str, by: bytes) -> Callable[[Path], None]:
 
 
 def missing(root: Path) -> None:
-    """Neither folder is there."""
+    """Neither folder exists."""
 
 
 def files_for_folders(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""The screen's driver, tried on a small program that behaves like one."""
+"""The screen driver, tested with a small program that behaves like the client."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from ccwire.demo.real.npm import InstalledClient
 from lab.screen import ClientScreen
 
-# Asks about the key, then echoes what is typed and answers each line; Escape is told apart.
+# Asks about the key, then echoes input and answers each line; Escape interrupts.
 FAKE = r"""
 import os, sys, tty
 tty.setraw(0)
@@ -52,14 +52,14 @@ def test_a_prompt_is_typed_and_its_answer_read(screen: ClientScreen) -> None:
         assert screen.leave() == 7
 
 
-def test_what_does_not_come_is_an_error_that_shows_the_screen(screen: ClientScreen) -> None:
+def test_a_timeout_error_contains_the_screen(screen: ClientScreen) -> None:
     with screen:
         screen.ready()
         with pytest.raises(TimeoutError, match="the box"):
             screen.expect("never", timeout=0.1)
 
 
-def test_a_client_that_ends_is_not_waited_for(screen: ClientScreen) -> None:
+def test_a_client_that_exits_is_an_error_at_once(screen: ClientScreen) -> None:
     with screen:
         screen.ready()
         screen.leave()

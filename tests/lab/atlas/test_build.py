@@ -1,4 +1,4 @@
-"""The atlas finds since when and until when, asks for the release that tells most, and says so."""
+"""The atlas: the span of each fact, the next release to run, the page and the baselines."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def seen(**values: object) -> dict[str, Field]:
     return snapshot_of(shapes)
 
 
-def test_facts_are_buckets_fields_and_words_of_the_client() -> None:
+def test_facts_are_buckets_fields_and_enumerated_values() -> None:
     facts = facts_of(
         seen(
             transcript__user={"role": "user", "user_id": '{"a": 1}', "list": [{"n": 1}]},
@@ -75,11 +75,11 @@ def test_facts_are_buckets_fields_and_words_of_the_client() -> None:
         (Fact("layout", "", "x.json"), None),
     ],
 )
-def test_a_fact_hangs_on_its_parent(fact: Fact, parent: Fact | None) -> None:
+def test_the_parent_of_a_fact(fact: Fact, parent: Fact | None) -> None:
     assert fact.parent == parent
 
 
-def test_a_span_says_since_when_until_when_and_how_exactly() -> None:
+def test_a_span_has_its_first_and_last_release_and_their_precision() -> None:
     tried = {
         "1.0.0": frozenset({RECORD}),
         "1.0.4": frozenset({RECORD, HEADER}),
@@ -94,7 +94,7 @@ def test_a_span_says_since_when_until_when_and_how_exactly() -> None:
     )
 
 
-def test_the_next_release_to_try_halves_the_gap_with_most_changes() -> None:
+def test_the_next_release_bisects_the_gap_with_most_changes() -> None:
     tried = {"1.0.0": frozenset[Fact](), "1.0.9": frozenset({HEADER})}
     asked = []
     while (version := next_to_try(spans(tried, KNOWN), KNOWN)) is not None:
@@ -106,7 +106,7 @@ def test_the_next_release_to_try_halves_the_gap_with_most_changes() -> None:
     assert span(spans(tried, KNOWN), HEADER).first_exact
 
 
-def test_what_readers_rely_on_is_looked_for_first() -> None:
+def test_formats_that_ccwire_depends_on_are_bisected_first() -> None:
     minor = Fact("printed/result", "x")
     tried = {
         "1.0.0": frozenset({minor}),
@@ -121,7 +121,7 @@ def test_a_spread_has_both_ends() -> None:
     assert spread(KNOWN, 99) == KNOWN
 
 
-def test_what_goes_along_with_its_parent_is_told_once() -> None:
+def test_a_fact_with_its_parents_span_is_not_listed() -> None:
     nested = [RECORD, Fact("transcript/user", "a"), FIELD]
     tried = {"1.0.0": frozenset[Fact](), "1.0.1": frozenset(nested)}
     assert [s.fact for s in worth_telling(spans(tried, KNOWN))] == [RECORD]
@@ -189,20 +189,20 @@ def test_milestones_have_their_release() -> None:
     assert "- **1.0.1**: every call has the session id in a header.\n" in text
 
 
-def test_a_release_with_the_same_formats_needs_no_baseline_of_its_own() -> None:
+def test_a_release_with_the_same_formats_needs_no_baseline() -> None:
     one, two = seen(transcript__user={"a": 1}), seen(transcript__user={"a": 1, "b": 1})
     files = baseline_files({"1.0.0": one, "1.0.1": one, "1.0.2": two})
     assert sorted(files) == ["1.0.0.json", "1.0.2.json", "documented.json"]
 
 
-def test_a_baseline_leaves_out_what_the_stand_in_made_up() -> None:
+def test_a_baseline_contains_nothing_of_the_stand_in() -> None:
     shapes = seen(wire__sse__ping={"type": "ping", "made": "up"}, transcript__user={"a": 1})
     files = baseline_files({"1.0.0": shapes})
     assert list(loads(files["1.0.0.json"])) == ["transcript/user"]
     assert '"at"' not in files["1.0.0.json"]
 
 
-def test_what_the_api_documents_is_no_drift() -> None:
+def test_documented_formats_are_not_drift() -> None:
     known = with_known({}, documented())
     shapes = Shapes()
     shapes.see("wire/sse/message_stop", {"type": "message_stop"})
@@ -232,7 +232,7 @@ def test_a_release_that_has_been_run_is_not_run_again(
         raise AssertionError("it was run again")
 
     monkeypatch.setattr("lab.atlas.build.run_release", fail)
-    for version, problem in (("1.0.0", None), ("1.0.1", "would not")):
+    for version, problem in (("1.0.0", None), ("1.0.1", "failed")):
         write_lines(tmp_path / version / "claude" / "projects" / "-x" / "s.jsonl", record())
         write_lines(tmp_path / version / "hooks.jsonl")
         (tmp_path / version / "captures").mkdir()
