@@ -13,7 +13,7 @@ TWO = "11112222-2222-4333-8444-555555555555"
 
 @pytest.fixture
 def captures(tmp_path: Path) -> Path:
-    """Two captured sessions, the first one newer; a third that only has a transcript."""
+    """Two captured sessions, the first one newer, and one that has only a transcript."""
     for age, session in ((10, ONE), (20, TWO)):
         made = MadeSession(session, cwd=f"/home/lab/{session[:8]}")
         made.call()

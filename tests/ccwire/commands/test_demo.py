@@ -1,4 +1,4 @@
-"""`ccwire demo`: the first thing a new user sees."""
+"""`ccwire demo`, the first command that a new user runs."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What it prints in an environment that has nothing, as on a fresh machine."""
+    """Its output in an empty environment, as on a new machine."""
     home = tmp_path_factory.mktemp("home")
     ran = subprocess.run(
         [sys.executable, "-m", "ccwire", "demo"],

@@ -21,7 +21,7 @@ def write(folder: Path, call: Exchange, direction: Direction, content: dict[str,
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two calls of one thread, the second a message longer; a side call without a turn."""
+    """Two calls of one thread, the second one message longer, and a side call without a turn."""
     made = MadeSession(SESSION)
     first = made.call(texts=("Hello there.",))
     side = made.call(in_transcript=False, request_class="auxiliary", tools=0)
@@ -86,7 +86,7 @@ def test_a_call_that_is_not_there_is_exit_code_2(folder: Path) -> None:
     assert "has no call 9" in result.stderr
 
 
-def test_what_a_terminal_would_obey_is_only_shown(folder: Path) -> None:
+def test_terminal_escapes_are_shown_not_sent(folder: Path) -> None:
     capture = folder / "captures" / SESSION
     path = next(capture.glob("0003_req_*"))
     said = {"role": "user", "content": "\x1b[31mred\ud800"}

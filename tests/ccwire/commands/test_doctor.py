@@ -1,4 +1,4 @@
-"""`ccwire doctor`: each line a tick or what to do, and an exit code."""
+"""`ccwire doctor`: a tick or a remedy per line, and an exit code."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from ccwire.cli import main
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own and an environment in which nothing interferes."""
+    """An empty home and an environment in which every check passes."""
     for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     program = tmp_path / "bin" / "claude"
@@ -48,9 +48,7 @@ def test_all_is_well_on_a_machine_where_nothing_interferes(alone: Path) -> None:
     assert "newer than any known version" in str(found["client"][0]["found"])
 
 
-def test_what_is_wrong_is_said_with_what_to_do(
-    alone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_problems_are_reported_with_a_remedy(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*.anthropic.com")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://elsewhere")
     (alone / "sessions.json").write_text("{not json")
@@ -65,7 +63,7 @@ def test_what_is_wrong_is_said_with_what_to_do(
     ]
 
 
-def test_a_client_that_is_not_there_is_said(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_client_is_reported(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     _, found = checks("--port", free_port())
     assert found["client"][0]["found"] == "no `claude` on PATH"

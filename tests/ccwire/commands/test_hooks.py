@@ -117,7 +117,7 @@ def test_print_shows_the_settings_and_writes_nothing(user_settings: Path) -> Non
     assert user_settings.read_text() == installed
 
 
-def test_settings_that_are_not_valid_are_told_with_file_line_and_column(
+def test_invalid_settings_are_an_error_with_file_line_and_column(
     user_settings: Path,
 ) -> None:
     user_settings.write_text('{\n  "a": 1,\n  b: 2\n}')
@@ -147,7 +147,7 @@ def test_comments_inside_our_hooks_need_force(user_settings: Path) -> None:
     assert user_settings.read_text() == "{}\n"
 
 
-def test_status_as_json_tells_scopes_events_and_drift(user_settings: Path) -> None:
+def test_status_as_json_has_scopes_events_and_drift(user_settings: Path) -> None:
     stale = "/nowhere/python -I -S /nowhere/hook.py # ccwire"
     hook = {"type": "command", "command": stale}
     user_settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
@@ -180,7 +180,7 @@ def test_status_as_json_tells_scopes_events_and_drift(user_settings: Path) -> No
     assert _hooks("status").exit_code == 0
 
 
-def test_hooks_that_are_switched_off_are_told(user_settings: Path) -> None:
+def test_disabled_hooks_are_reported(user_settings: Path) -> None:
     user_settings.write_text('{"disableAllHooks": true}')
     assert _hooks("status").exit_code == 0
     assert "the hooks will not run" in _hooks("install").stdout

@@ -1,4 +1,4 @@
-"""`ccwire pack`: nothing is lost whatever happens, and every reader goes on."""
+"""`ccwire pack` never loses data, and every reader works on packed sessions."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def write_files(folder: Path, numbers: range) -> None:
 
 @pytest.fixture
 def captures(tmp_path: Path) -> Path:
-    """Two sessions; in the first, one side call whose purpose only its request file tells."""
+    """Two sessions; the first has a side call whose purpose is only in its request file."""
     for session in (SESSION, OTHER):
         made = MadeSession(session)
         made.prompt("go")
@@ -66,7 +66,7 @@ def contents(folder: Path) -> dict[str, Any]:
 
 
 def all_there(folder: Path) -> dict[str, bytes]:
-    """Every exchange file's bytes, open or packed."""
+    """Return the bytes of every exchange file, packed or not."""
     found = {entry.name: data for pack in packs(folder) for entry, data in members(pack)}
     return found | {path.name: path.read_bytes() for path in exchange_files(folder)}
 
@@ -149,7 +149,7 @@ def test_a_session_under_way_is_refused(captures: Path, folder: Path) -> None:
     assert len(exchange_files(folder)) == 6
 
 
-def test_wrong_usage_is_told(captures: Path) -> None:
+def test_wrong_usage_is_an_error(captures: Path) -> None:
     assert run(captures, "pack").exit_code == 2
     assert run(captures, "pack", SESSION, "--all").exit_code == 2
     assert "no session 'nope'" in run(captures, "pack", "nope").output
@@ -205,7 +205,7 @@ def test_killed_at_any_file_operation_nothing_is_lost(folder: Path, unpack: bool
 
 
 def _killed_at(moment: int, folder: Path, act: Any) -> bool:
-    """Has a child do it, killed before its file operation of that number; False: it got by."""
+    """Run `act` in a child that is killed before its n-th file operation; False if it finished."""
     child = os.fork()
     if child == 0:
         left = moment
@@ -225,6 +225,6 @@ def _killed_at(moment: int, folder: Path, act: Any) -> bool:
     return status != 0
 
 
-def test_busy_is_told_to_callers(folder: Path) -> None:
+def test_callers_get_an_error_for_a_busy_session(folder: Path) -> None:
     with pytest.raises(Busy):
         pack_session(folder, now=1_794_000_001)

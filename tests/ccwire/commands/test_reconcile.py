@@ -66,7 +66,7 @@ def test_the_json_has_the_promised_names(folder: Path) -> None:
     assert report["records"] == {"user": 1, "assistant": 3}
 
 
-def test_a_model_without_a_price_is_said_to_be_unpriced(folder: Path) -> None:
+def test_a_model_without_a_price_is_unpriced(folder: Path) -> None:
     report = as_json(folder, SESSION)
     assert report["cost"]["unpriced"] == ["claude-future-9"]
     assert "claude-future-9" not in report["cost"]["wire_by_model"]
@@ -128,9 +128,7 @@ def test_a_share_is_shown_alone(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["object", "array", "lines"])
-def test_what_the_client_printed_is_one_more_witness(
-    folder: Path, tmp_path: Path, shape: str
-) -> None:
+def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, shape: str) -> None:
     wire = as_json(folder, SESSION)["totals"]["wire"]
     usage = {
         "inputTokens": wire["input_tokens"],
@@ -177,7 +175,7 @@ def test_an_agent_that_is_not_there_is_one_sentence(folder: Path) -> None:
     assert ran.stderr == "ccwire: session 11111111 has no agent nobody; it has a1 and main.\n"
 
 
-def test_no_compaction_is_told_where_one_is_asked_for(folder: Path) -> None:
+def test_a_missing_compaction_is_reported_if_requested(folder: Path) -> None:
     assert "there was no compaction" in run(folder, SESSION, "--since-compact").output
     assert "there was no compaction" not in run(folder, SESSION).output
 

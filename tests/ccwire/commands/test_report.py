@@ -1,4 +1,4 @@
-"""`ccwire report`: one file, where it was asked for, whatever is missing."""
+"""`ccwire report` writes one file, even if parts of the session are missing."""
 
 import webbrowser
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_a_prefix_and_latest_will_do(tmp_path: Path) -> None:
         assert report(tmp_path, name).output.startswith("ccwire-report-6f1c2d3e.html")
 
 
-def test_it_goes_where_it_is_told(tmp_path: Path) -> None:
+def test_it_is_written_to_the_given_path(tmp_path: Path) -> None:
     target = tmp_path / "out.html"
     assert report(tmp_path, SESSION, "-o", str(target)).output.startswith(str(target))
     assert SESSION in target.read_text()
@@ -81,7 +81,7 @@ def test_without_a_browser_it_says_where_the_file_is(
     assert result.stderr == f"ccwire: no browser could be started; open {page} yourself.\n"
 
 
-def test_another_session_can_stand_beside_it(tmp_path: Path) -> None:
+def test_another_session_can_be_compared(tmp_path: Path) -> None:
     other = ReportSession("aaaa0000-0000-4000-8000-000000000001")
     other.prompt("Once more.")
     other.call(("text",), output=7)

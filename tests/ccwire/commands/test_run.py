@@ -1,4 +1,4 @@
-"""`ccwire run` around commands of every kind: exit codes, environment, a proxy that dies."""
+"""`ccwire run`: exit codes, the command's environment, a proxy that crashes."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def test_the_exit_code_and_the_output_are_the_commands_own(home: Path) -> None:
     assert "no exchange was captured" in ran.stderr
 
 
-def test_a_signal_that_ends_the_command_is_told_as_shells_do(home: Path) -> None:
+def test_a_signal_that_ends_the_command_gives_the_exit_code_of_shells(home: Path) -> None:
     assert run(home, "--quiet", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + 15
 
 
@@ -80,7 +80,7 @@ def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: 
     assert "file is not writable (Not a directory); give --captures DIR." in ran.stderr
 
 
-def test_what_the_capture_had_to_say_is_said_afterwards_each_once(tmp_path: Path) -> None:
+def test_messages_of_the_capture_are_printed_once_afterwards(tmp_path: Path) -> None:
     lost = "[12:00:02.000] ccwire: an exchange could not be captured (OSError: full)\n"
     (tmp_path / "proxy.log").write_text(
         "[12:00:01.000] HTTP(S) proxy listening at 127.0.0.1:1.\n"

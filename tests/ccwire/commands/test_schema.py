@@ -1,4 +1,4 @@
-"""`ccwire schema` as a user meets it: output, exit codes, errors in one sentence."""
+"""`ccwire schema`: output, exit codes, and one-sentence errors."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def captures(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def drifted(tmp_path: Path) -> Path:
-    """The same captures with one thing more in the third request."""
+    """The same captures with one more field in the third request."""
     folder = write_captures(tmp_path / "drifted", exchanges=10)
     write_exchange(folder / SESSION, 3, request(3, surprise={"a": 1}), response(3))
     return folder
@@ -57,7 +57,7 @@ def test_observe_writes_a_snapshot_and_says_what_it_saw(
     assert again.stdout == output.read_text()
 
 
-def test_observe_tells_the_same_in_json(ccwire: Command, captures: Path, tmp_path: Path) -> None:
+def test_observe_prints_the_same_as_json(ccwire: Command, captures: Path, tmp_path: Path) -> None:
     lines = write_lines(captures / "t.jsonl", record())
     lines.write_text(lines.read_text() + "{rubbish\n")
     result = ccwire("observe", captures, "-o", tmp_path / "s.json", "--json")

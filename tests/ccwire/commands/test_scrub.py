@@ -1,4 +1,4 @@
-"""`ccwire scrub`: a copy where it was asked for, whole or not at all."""
+"""`ccwire scrub` writes a complete copy to the given folder, or none."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_the_copy_is_reconciled_as_it_says(folder: Path) -> None:
     assert SESSION.encode() not in everything
 
 
-def test_json_tells_the_same(folder: Path) -> None:
+def test_json_contains_the_same(folder: Path) -> None:
     told = json.loads(run(folder, "scrub", SESSION, "-o", str(folder / "copy"), "--json").output)
     assert told["path"] == str(folder / "copy")
     assert (told["files"], told["other_sessions"]) == (4, [])
@@ -82,7 +82,7 @@ def test_a_copy_that_fails_leaves_nothing(folder: Path, monkeypatch: pytest.Monk
     assert sorted(path.name for path in folder.iterdir()) == ["captures", "claude"]
 
 
-def test_an_unknown_session_is_told(folder: Path) -> None:
+def test_an_unknown_session_is_an_error(folder: Path) -> None:
     result = run(folder, "scrub", "nope", "-o", str(folder / "copy"))
     assert result.exit_code == 2
     assert "no session 'nope'" in result.output

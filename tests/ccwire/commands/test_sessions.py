@@ -1,4 +1,4 @@
-"""`ccwire sessions`: captures, live records and the map joined."""
+"""`ccwire sessions` joins captures, live records and sessions.json."""
 
 import json
 import os
@@ -110,7 +110,7 @@ def test_the_table_fits_80_columns(place: Path) -> None:
     assert "11111111" in result.stdout
 
 
-def test_nothing_captured_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_captures_prints_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CCWIRE_SESSIONS", str(tmp_path / "none.json"))
     places = ["--captures", str(tmp_path / "a"), "--claude-dir", str(tmp_path / "b")]
     result = CliRunner().invoke(main, ["sessions", *places])

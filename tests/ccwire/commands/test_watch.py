@@ -1,4 +1,4 @@
-"""`ccwire watch` at 80 columns, in a pipe and on a terminal, which is left as it was."""
+"""`ccwire watch` at 80 columns, in a pipe, and on a terminal, whose mode it restores."""
 
 import io
 import json
@@ -45,7 +45,7 @@ def captures(tmp_path: Path) -> Path:
 
 
 def laid_out(view: View, width: int = COLUMNS, height: int | None = None) -> list[str]:
-    """A busy moment: long names, errors, agents, calls in flight."""
+    """Render a busy session: long names, errors, agents, calls in flight."""
     session = watched(
         *(
             exchange(
@@ -126,7 +126,7 @@ def test_once_as_json_has_the_same_facts(captures: Path) -> None:
     assert (found["in_flight"], found["capture_errors"]) == ([], 0)
 
 
-def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["watch", "--once", "--captures", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert "give --captures DIR" in result.output
@@ -167,13 +167,13 @@ def append(captures: Path, number: int) -> None:
         file.write(line(exchange(number, status=529, usage=None)))
 
 
-def test_in_a_pipe_it_prints_a_line_a_call(captures: Path) -> None:
+def test_in_a_pipe_it_prints_one_line_per_call(captures: Path) -> None:
     process = subprocess.Popen(
         command(captures, "--json"), stdout=subprocess.PIPE, env={"PYTHONUNBUFFERED": "1"}
     )
     assert process.stdout is not None
     try:
-        for number in range(3, 100):  # until the program is up and looking
+        for number in range(3, 100):  # until the program has started to watch
             append(captures, number)
             if select.select([process.stdout], [], [], 0.3)[0]:
                 break
@@ -189,7 +189,7 @@ def test_in_a_pipe_it_prints_a_line_a_call(captures: Path) -> None:
 
 
 class OnTerminal:
-    """The program on a terminal of its own."""
+    """The program in its own terminal."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int, slave: int) -> None:
         self.process = process

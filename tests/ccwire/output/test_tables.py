@@ -31,7 +31,7 @@ def test_a_table_is_no_wider_than_the_terminal(width: int) -> None:
     print_table(Console(file=out, width=width), columns, [["word " * 20, "[bold]12"]])
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= width
-    assert "[bold]12" in text  # what a session holds is never markup
+    assert "[bold]12" in text  # a session's text is not parsed as markup
 
 
 def test_progress_says_nothing_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

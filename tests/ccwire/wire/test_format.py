@@ -29,7 +29,7 @@ from tests.properties import property_test
         ("api.anthropic.com", "", "other"),
     ],
 )
-def test_endpoints_are_told_apart(host: str, path: str, kind: str) -> None:
+def test_the_kind_of_an_endpoint(host: str, path: str, kind: str) -> None:
     assert kind_of(host, path) == kind
 
 

@@ -48,7 +48,7 @@ def test_json_may_be_embedded(data: bytes, value: Any) -> None:
         b"[" * 100_000 + b"]" * 100_000,
     ],
 )
-def test_what_would_spoil_the_file_may_not(data: bytes) -> None:
+def test_json_that_would_break_the_file_may_not_be_embedded(data: bytes) -> None:
     with pytest.raises(ValueError):
         embeddable(data)
 
@@ -112,7 +112,7 @@ def test_any_json_text_is_embeddable(value: Any) -> None:
 
 
 def orjson_value(value: Any) -> Any:
-    """orjson reads numbers past 64 bits as floats."""
+    """Convert a value as orjson does, which parses integers beyond 64 bits as floats."""
     try:
         return orjson.loads(json.dumps(value))
     except orjson.JSONDecodeError:

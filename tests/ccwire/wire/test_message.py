@@ -157,12 +157,12 @@ def test_citations_are_collected() -> None:
     assert text == {"type": "text", "text": "so", "citations": [{"n": 0}, {"n": 1}, {"n": 2}]}
 
 
-def test_blocks_stand_in_the_order_of_their_index() -> None:
+def test_blocks_are_in_the_order_of_their_index() -> None:
     texts = [block(n, type="text", text=str(n)) for n in (2, 0, 10, 1)]
     assert [b["text"] for b in content(*texts)] == ["0", "1", "2", "10"]
 
 
-def test_deltas_nobody_knows_are_kept_in_order() -> None:
+def test_unknown_deltas_are_kept_in_order() -> None:
     odd: list[dict[str, Any]] = [
         {"type": "new_delta", "x": 1},
         {"type": "text_delta", "text": 5},
@@ -177,7 +177,7 @@ def test_a_block_whose_start_is_missing_is_there() -> None:
     assert content(delta(0, type="text_delta", text="late")) == [{"text": "late"}]
 
 
-def test_what_a_message_delta_says_besides_is_kept() -> None:
+def test_other_fields_of_a_message_delta_are_kept() -> None:
     message = assemble(
         START,
         {
@@ -197,7 +197,7 @@ def test_a_cut_stream_keeps_its_start_usage() -> None:
     assert result.usage == result.usage_at_start == START["message"]["usage"]  # type: ignore[index]
 
 
-def test_an_error_event_is_told() -> None:
+def test_an_error_event_is_reported() -> None:
     error = {"type": "overloaded_error", "message": "Overloaded"}
     result = assemble(START, {"type": "error", "error": error})
     assert (result.error, result.complete) == (error, False)

@@ -1,4 +1,4 @@
-"""A pack holds each file exactly as it was, and says so when it does not."""
+"""A pack restores each file byte for byte, and damage is detected."""
 
 import os
 import random
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def packed(folder: Path) -> Path:
-    """The folder with its files in a pack only."""
+    """Pack the folder and delete its files."""
     files = exchange_files(folder)
     pack = folder / "0005_pack.tar.zst"
     write_pack(pack, None, files)

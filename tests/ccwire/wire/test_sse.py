@@ -10,7 +10,7 @@ from tests.properties import property_test
 START = b'event: message_start\ndata: {"type":"message_start"}\n\n'
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
-# Bytes that mean something to the parser, so that short examples are interesting ones.
+# Bytes that are significant to the parser, so that short examples are interesting.
 stream = st.lists(
     st.sampled_from(
         [b"\r", b"\n", b"\r\n", b"data", b"event", b":", b" ", b"\xef\xbb\xbf", b"x", b"\0\xff"]
@@ -53,7 +53,7 @@ def test_an_event_is_the_same_when_parsed_again(data: bytes) -> None:
 
 
 def by_the_standard(stream: str) -> list[tuple[str, str]]:
-    """Events with data, written as the standard describes them: line by line."""
+    """A reference parser, line by line as in the standard; returns the events with data."""
     events, name, data = [], "", None
     for line in stream.replace("\r\n", "\n").replace("\r", "\n").split("\n")[:-1]:
         if not line:

@@ -12,7 +12,7 @@ WIRE = {
 }
 
 
-def test_counts_are_told_apart_by_token_class() -> None:
+def test_counts_are_split_by_token_class() -> None:
     assert Tokens.of(WIRE) == Tokens(
         input=10, output=249, cache_read=1000, cache_write_5m=100, cache_write_1h=200
     )
@@ -22,7 +22,7 @@ def test_cache_writes_without_a_breakdown_are_five_minute_ones() -> None:
     assert Tokens.of({"cache_creation_input_tokens": 300}).cache_write_5m == 300
 
 
-def test_nothing_told_is_no_tokens() -> None:
+def test_missing_usage_is_no_tokens() -> None:
     assert not Tokens.of(None)
     assert not Tokens.of({})
     assert not Tokens.of({"input_tokens": None, "output_tokens": None})
@@ -42,7 +42,7 @@ def test_iterations_are_summed_as_the_top_level_leaves_some_out() -> None:
 
 
 @pytest.mark.parametrize("iterations", [[], None, ["odd"], [{}], [1]])
-def test_iterations_that_tell_nothing_leave_the_top_level(iterations: object) -> None:
+def test_iterations_without_counts_leave_the_top_level(iterations: object) -> None:
     assert Tokens.of({"output_tokens": 7, "iterations": iterations}).output == 7
 
 
@@ -106,7 +106,7 @@ def test_another_service_tier_is_a_difference() -> None:
     assert found == (Difference("service_tier", "priority", "batch"),)
 
 
-def test_output_may_be_untold() -> None:
+def test_output_may_be_missing() -> None:
     assert output_of({"output_tokens": None}) is None
     assert output_of(None) is None
     assert output_of(WIRE) == 249

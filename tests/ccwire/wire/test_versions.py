@@ -1,4 +1,4 @@
-"""Versions sort by their numbers."""
+"""Versions are compared by their numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which profile a release gets."""
+"""The profile of a release."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The simulated client against the stand-in: what it sends, what it writes, what it runs."""
+"""The simulated client against the stand-in: its calls, its transcript, its hooks."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def all_lines(lab: Lab) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_run_is_told_on_the_wire_and_in_the_transcript(lab: Lab, version: str) -> None:
+def test_a_run_is_on_the_wire_and_in_the_transcript(lab: Lab, version: str) -> None:
     client = lab.run(version, "bash")
     assert client.result()["result"] == "The command has run."
     assert client.transcript_path.parent.name.endswith("-My-proj-v1")
@@ -76,7 +76,7 @@ def test_a_run_is_told_on_the_wire_and_in_the_transcript(lab: Lab, version: str)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_usage_in_the_transcript_is_as_true_as_its_release(lab: Lab, version: str) -> None:
+def test_the_usage_in_the_transcript_depends_on_the_release(lab: Lab, version: str) -> None:
     lab.run(version, "subagent")
     served = {call.message_id: call for call in lab.api.ledger.messages()}
     final: dict[bool, set[bool]] = {True: set(), False: set()}
@@ -120,7 +120,7 @@ def test_the_session_is_on_the_wire_from_1_0_100_on(lab: Lab, version: str) -> N
         ("2.1.325", "*/*/subagents/agent-*.meta.json", 3),
     ],
 )
-def test_subagents_write_where_their_release_does(
+def test_subagent_transcripts_are_where_the_release_writes_them(
     lab: Lab, version: str, pattern: str, count: int
 ) -> None:
     client = lab.run(version, "three_subagents")
@@ -149,7 +149,7 @@ def test_a_newer_subagent_names_itself_in_headers(lab: Lab) -> None:
         ("2.1.325", "rate_limited", [True, True]),
     ],
 )
-def test_a_failed_call_is_made_again_as_its_release_does(
+def test_a_failed_call_is_retried_as_its_release_does(
     lab: Lab, version: str, scenario: str, streamed: list[bool]
 ) -> None:
     lab.run(version, scenario)
@@ -189,7 +189,7 @@ def test_an_interrupted_answer_is_cut_on_the_wire(lab: Lab, version: str, aborte
     assert last["interruptedMessageId"] == call.message_id
 
 
-def test_clear_goes_on_in_a_new_session(lab: Lab) -> None:
+def test_clear_continues_in_a_new_session(lab: Lab) -> None:
     with lab.client("2.1.325", screen=True) as client:
         first = client.session_id
         client.prompt("lab:plain one")
@@ -252,7 +252,7 @@ def test_without_persistence_nothing_is_written(lab: Lab) -> None:
     assert not (lab.home / ".claude" / "projects").exists()
 
 
-def test_going_on_from_nothing_is_refused(lab: Lab) -> None:
+def test_resuming_an_unknown_session_is_an_error(lab: Lab) -> None:
     with pytest.raises(ValueError, match="no session"):
         lab.client("2.1.325", resume="00000000-0000-4000-8000-000000000000")
 
@@ -278,7 +278,7 @@ def test_hooks_run_in_order_with_their_payload(lab: Lab, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("version", "events"), [("1.0.100", 0), ("2.0.73", 3)])
-def test_one_unknown_event_silences_an_old_clients_hooks(
+def test_an_unknown_event_disables_every_hook_of_an_old_client(
     lab: Lab, tmp_path: Path, version: str, events: int
 ) -> None:
     log = tmp_path / "hooks"
@@ -364,7 +364,7 @@ def test_as_a_program_it_takes_prompts_line_by_line(lab: Lab) -> None:
         (("-p", "x"), {"HTTPS_PROXY": "http://proxy.example:1"}, "not a loopback address"),
     ],
 )
-def test_what_it_will_not_do_it_says(
+def test_unsupported_arguments_are_errors(
     lab: Lab, arguments: tuple[str, ...], env: dict[str, str], said: str
 ) -> None:
     done = command_line(lab, *arguments, **env)

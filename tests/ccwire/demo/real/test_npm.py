@@ -1,4 +1,4 @@
-"""Fetching, with a made-up npm that does what the real one does."""
+"""Fetching clients, with a fake npm that behaves like the real one."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def test_a_script_is_run_by_node_and_fetched_once(
     assert "--ignore-scripts" in line
 
 
-def test_a_native_client_is_asked_for_where_it_did_not_come_along(log: Path) -> None:
+def test_a_missing_native_client_is_installed_separately(log: Path) -> None:
     client = npm.fetch("2.1.325")
     assert len(client.command) == 1
     assert Path(client.command[0]).name == "claude"
@@ -78,7 +78,7 @@ def test_a_version_can_be_removed_and_fetched_again(log: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["ENOTFOUND", "ECONNREFUSED", "E503", "ERR_SOCKET_TIMEOUT"])
-def test_a_registry_out_of_reach_is_said_by_name(
+def test_an_unreachable_registry_is_an_error_with_its_code(
     log: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     monkeypatch.setenv("FAKE_NPM_FAILURE", code)
@@ -91,7 +91,7 @@ def test_a_registry_out_of_reach_is_said_by_name(
     ("code", "said"),
     [("ETARGET", r"npm has no .*@9\.9\.9"), ("ENOSPC", "npm install failed with ENOSPC")],
 )
-def test_what_is_not_the_networks_fault_is_never_taken_for_it(
+def test_other_failures_are_not_network_failures(
     log: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str
 ) -> None:
     monkeypatch.setenv("FAKE_NPM_FAILURE", code)
@@ -110,4 +110,4 @@ def test_two_processes_fetch_it_once(log: Path) -> None:
     program = "from ccwire.demo.real.npm import fetch; fetch('2.1.325')"
     started = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
     assert [process.wait(20) for process in started] == [0, 0]
-    assert len(log.read_text().splitlines()) == 2  # the package, and its native part
+    assert len(log.read_text().splitlines()) == 2  # the package and its native binary

@@ -1,4 +1,4 @@
-"""How a client is run, tried on a small program in its place."""
+"""Running a client, tested with a small program in its place."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_a_client_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> Non
     assert gone(child)
 
 
-def test_what_a_client_leaves_behind_is_ended_too(tmp_path: Path) -> None:
+def test_processes_that_a_client_leaves_behind_are_ended(tmp_path: Path) -> None:
     program = (
         "import json, subprocess, sys\n"
         "quiet = subprocess.DEVNULL\n"
@@ -98,7 +98,7 @@ def test_what_a_client_leaves_behind_is_ended_too(tmp_path: Path) -> None:
     assert gone(done.result_json["pid"])
 
 
-def test_a_client_that_obeys_no_proxy_is_refused(tmp_path: Path) -> None:
+def test_a_client_that_ignores_the_proxy_is_refused(tmp_path: Path) -> None:
     ancient = client(tmp_path, "print('{}')", version="0.2.9")
     with pytest.raises(ValueError, match="ignores HTTPS_PROXY"):
         run_once(ancient, "x", home=tmp_path, cwd=tmp_path, proxy_port=9, ca_cert=tmp_path)
@@ -111,7 +111,7 @@ def test_a_home_answers_the_first_questions(tmp_path: Path) -> None:
 
 
 def gone(pid: int) -> bool:
-    """True once the process has ended; its new parent may take a moment to bury it."""
+    """Return whether the process has ended; its new parent may take a moment to reap it."""
     for _ in range(100):
         try:
             os.kill(pid, 0)

@@ -1,4 +1,4 @@
-"""Each piece can be read at once, and all of them are the whole."""
+"""Each compressed piece can be decoded immediately, and together they are the whole."""
 
 import zlib
 from typing import Any

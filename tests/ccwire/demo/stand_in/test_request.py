@@ -1,4 +1,4 @@
-"""What the stand-in reads from a request."""
+"""Requests as the stand-in parses them."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def test_no_session_is_none(metadata: Any) -> None:
     assert read({"metadata": metadata}).session_id is None
 
 
-def test_a_prompt_and_a_tools_result_are_told_apart() -> None:
+def test_a_tools_result_is_not_a_prompt() -> None:
     asked = {"role": "user", "content": [{"type": "text", "text": "go"}]}
     result = {"role": "user", "content": [{"type": "tool_result", "content": "go"}]}
     prompt = read({"messages": [asked]})

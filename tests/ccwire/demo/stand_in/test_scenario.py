@@ -1,4 +1,4 @@
-"""Which answer a request gets."""
+"""The answer that a request gets."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ def asking(text: str, **body: Any) -> Request:
 TOOLS = [{"name": "Bash"}, {"name": "Agent"}]
 
 
-def test_the_first_rule_that_fits_answers_and_else_the_fallback() -> None:
+def test_the_first_matching_rule_answers_else_the_fallback() -> None:
     one, two, rest = (Answer((Text(name),)) for name in ("one", "two", "rest"))
     scenario = Scenario(
         name="s",
@@ -31,7 +31,7 @@ def test_the_first_rule_that_fits_answers_and_else_the_fallback() -> None:
     assert scenario.answer(asking("y"), 0) is rest
 
 
-def test_answers_go_by_attempt_and_the_last_one_holds() -> None:
+def test_answers_are_per_attempt_and_the_last_one_repeats() -> None:
     fine = Answer((Text("fine"),))
     scenario = Scenario(name="s", prompt="p", rules=(Rule(When(), (overloaded(), fine)),))
     failures = [scenario.answer(asking("x"), attempt).failure for attempt in range(4)]
@@ -54,7 +54,7 @@ def test_a_side_call_that_quotes_the_prompt_calls_no_tool() -> None:
     assert answer is scenario.fallback
 
 
-def test_a_subagent_is_told_from_its_parent_by_how_it_opens() -> None:
+def test_a_subagent_is_recognised_by_its_first_message() -> None:
     scenario = scenarios.named("three_subagents")
     delegated = scenario.answer(asking(scenario.prompt, tools=TOOLS), 0).content
     prompts = [block.input["prompt"] for block in delegated if isinstance(block, ToolUse)]
@@ -71,6 +71,6 @@ def test_a_named_scenario_takes_parameters() -> None:
     assert (answer.content[0].deltas, answer.event_delay) == (7, 0.5)  # type: ignore[union-attr]
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match="three_subagents"):
         scenarios.named("nonsense")

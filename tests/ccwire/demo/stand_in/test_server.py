@@ -1,4 +1,4 @@
-"""The stand-in over a real socket, and whether its ledger tells the truth."""
+"""The stand-in over a real socket, and its ledger."""
 
 import http.client
 import json
@@ -95,7 +95,7 @@ def test_failures_come_first_and_then_the_answer() -> None:
     assert calls[0].usage is None
 
 
-def test_a_rate_limit_says_when_to_come_back() -> None:
+def test_a_rate_limit_has_a_retry_after_header() -> None:
     with StandIn(scenarios.named("rate_limited")) as api:
         answer = ask(api, "lab:rate_limited")
         body = json.loads(answer.read())
@@ -162,7 +162,7 @@ def test_a_compressed_answer_says_so(encoding: str) -> None:
         assert api.ledger.messages()[0].encoding == encoding
 
 
-def test_a_client_that_leaves_is_noticed() -> None:
+def test_a_client_that_disconnects_is_recorded() -> None:
     with StandIn(always(Answer((Filler(500),), event_delay=0.005))) as api:
         connection = connect(api)
         answer = ask(api, "go", on=connection)
@@ -186,7 +186,7 @@ def test_a_stalled_stream_goes_on_after_its_silence() -> None:
 @pytest.mark.parametrize(
     "path", ["/api/event_logging/v2/batch", "/api/eval/sdk-1", "/v1/rgstr", "/any?x=1"]
 )
-def test_what_it_does_not_know_it_answers_with_an_empty_object(path: str) -> None:
+def test_unknown_paths_return_an_empty_object(path: str) -> None:
     with StandIn(scenarios.named("plain")) as api:
         answer = ask(api, "x", path=path)
         assert (answer.status, answer.read()) == (200, b"{}")

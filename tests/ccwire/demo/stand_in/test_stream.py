@@ -1,4 +1,4 @@
-"""What an answer looks like in bytes."""
+"""Answers as bytes."""
 
 import json
 from typing import Any
@@ -70,7 +70,7 @@ def test_text_comes_word_by_word_and_adds_up() -> None:
     assert "".join(pieces) == text
 
 
-def test_a_filler_has_exactly_so_many_deltas_of_one_size() -> None:
+def test_a_filler_has_the_exact_number_of_equal_deltas() -> None:
     pieces = [delta["text"] for delta in deltas(Answer((Filler(300, size=6),)))]
     assert len(pieces) == 300
     assert {len(piece) for piece in pieces} == {6}
@@ -107,7 +107,7 @@ def test_a_server_tools_result_names_its_call_and_is_counted() -> None:
     assert stream[-2]["delta"]["stop_reason"] == "end_turn"
 
 
-def test_unknown_blocks_and_events_are_sent_as_they_stand() -> None:
+def test_unknown_blocks_and_events_are_sent_unchanged() -> None:
     answer = Answer(
         (Raw({"type": "hologram", "depth": 3}),),
         inserted=(b'event: new\ndata: {"type":"new"}\n\n',),
@@ -125,7 +125,7 @@ def test_no_two_calls_have_the_same_numbers_or_ids() -> None:
     assert usage_of(Answer(), calls[0]) == usage_of(Answer(), Call(1, 1, "m", frozenset()))
 
 
-def test_cache_writes_go_where_the_answer_says() -> None:
+def test_cache_writes_have_the_answers_lifetimes() -> None:
     usage = usage_of(Answer(cache_writes=("1h",)), CALL)
     assert usage.ephemeral_5m_input_tokens == 0
     assert usage.ephemeral_1h_input_tokens > 2_000
