@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.message import AssembledMessage, MessageAssembler
 from ccwire.wire.sse import Event, parse_stream
-from ccwire.wire.usage import TOKEN_CLASSES, Tokens
+from ccwire.wire.usage import Tokens
 
 # What an answer of the API begins with; no other server names its events so.
 _OPENING = re.compile(rb"\s*event:\s*(?:message_start|ping|error)\b")
@@ -86,10 +86,9 @@ def _head(answer: AssembledMessage, events: list[Event], rest: bytes) -> Iterato
 
 def _counts(usage: dict[str, Any]) -> str:
     """Input and output always, the other classes where there is any of them."""
-    tokens = Tokens.of(usage)
-    counts = [(name.replace("_", " "), getattr(tokens, name)) for name in TOKEN_CLASSES]
     always = ("input", "output")
-    return " · ".join(f"{name} {n:,}" for name, n in counts if n or name in always)
+    counts = Tokens.of(usage).by_class()
+    return " · ".join(f"{made.label} {n:,}" for made, n in counts if n or made.name in always)
 
 
 def _blocks(answer: AssembledMessage) -> Iterator[str]:

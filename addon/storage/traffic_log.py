@@ -5,6 +5,8 @@ from typing import Any, TypeGuard
 
 from ccwire.wire.format import Exchange
 from ccwire.wire.safe_text import one_line
+from ccwire.wire.token_class import value_at
+from ccwire.wire.usage import TOKEN_GROUPS
 
 
 def summary(session_id: str | None, exchange: Exchange) -> str:
@@ -57,12 +59,11 @@ def block(session_id: str | None, exchange: Exchange) -> str:
 
 
 def _context(usage: dict[str, Any]) -> int:
-    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return sum(_count(usage, name) for name in names)
+    return sum(_count(usage, group.path) for group in TOKEN_GROUPS if group.kind == "prompt")
 
 
-def _count(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
+def _count(usage: dict[str, Any], path: str) -> int:
+    value = value_at(usage, path)
     return value if _is_count(value) else 0
 
 

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
 from ccwire.wire.safe_text import visible
-from ccwire.wire.usage import TOKEN_CLASSES, Tokens, differences
+from ccwire.wire.token_class import TokenClass
+from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens, differences
 from correlate.reconcile.result import Finding, Reconciliation, counted, label
 from correlate.reconcile.summary import summarize
 from correlate.reconcile.totals import GrandTotal, Side, Totals
@@ -16,14 +17,9 @@ from correlate.reconcile.totals import GrandTotal, Side, Totals
 _WIDE = 130
 _DATE = re.compile(r"-\d{8}$")
 _STYLES = {"match": "green", "placeholder": "yellow", "partial": "yellow"}
-_CLASS_NAMES = {
-    "input": "input",
-    "output": "output",
-    "cache_read": "cache read",
-    "cache_write_5m": "cache write 5m",
-    "cache_write_1h": "cache write 1h",
-    "web_searches": "web searches",
-}
+# Columns of the calls; a narrow terminal has room for two.
+_GROUPS = [group for group in TOKEN_GROUPS if group.kind != "requests"]
+_NARROW_GROUPS = [group for group in _GROUPS if group.key in ("fresh", "output")]
 
 
 def print_session(
@@ -93,8 +89,8 @@ def _print_calls(to: Console, session: Reconciliation) -> None:
     wide = to.width >= _WIDE
     columns = [Column("#", right=True), *([Column("time")] if wide else []), Column("kind")]
     columns += [Column("agent"), Column("model")] if wide else [Column("model")]
-    columns += [Column("input", right=True), Column("output", right=True)]
-    columns += [Column("cache read", right=True), Column("write", right=True)] if wide else []
+    groups = _GROUPS if wide else _NARROW_GROUPS
+    columns += [Column(group.column, right=True) for group in groups]
     columns += [Column("transcript less wire", grows=True), Column("verdict")]
     rows = [_call_row(finding, wide) for finding in session.findings]
     print_table(to, columns, rows)
@@ -110,9 +106,7 @@ def _call_row(finding: Finding, wide: bool) -> list[str | Text]:
     if wide:
         row.append((finding.agent_id or "")[:18])
     row.append(_short_model(finding.model))
-    row += [count(tokens.input), count(tokens.output)]
-    if wide:
-        row += [count(tokens.cache_read), count(tokens.cache_write_5m + tokens.cache_write_1h)]
+    row += [count(tokens.of_group(group)) for group in (_GROUPS if wide else _NARROW_GROUPS)]
     row += [_difference(finding), _verdict_text(finding)]
     return row
 
@@ -157,8 +151,8 @@ def _print_totals(to: Console, totals: Totals) -> None:
     sections = []
     for model in dict.fromkeys([*totals.wire.tokens, *totals.transcript.tokens]):
         rows.append([model])
-        for name in TOKEN_CLASSES:
-            row = _class_row(totals, model, name)
+        for token_class in TOKEN_CLASSES:
+            row = _class_row(totals, model, token_class)
             if row is not None:
                 rows.append(row)
         sections.append(len(rows))
@@ -171,21 +165,21 @@ def _print_totals(to: Console, totals: Totals) -> None:
     print_table(to, columns, padded, sections=sections)
 
 
-def _class_row(totals: Totals, model: str, name: str) -> list[str] | None:
+def _class_row(totals: Totals, model: str, token_class: TokenClass) -> list[str] | None:
     def of(side: Side) -> int:
-        return int(getattr(side.tokens.get(model, Tokens()), name))
+        return side.tokens.get(model, Tokens()).of_class(token_class)
 
     state = totals.cost_state
     sides = [totals.wire, totals.transcript, *([state] if state else [])]
     figures = [of(side) for side in sides]
     if not any(figures):
         return None
-    row = [f"  {_CLASS_NAMES[name]}", *map(count, figures)]
-    if state:
+    row = [f"  {token_class.label}", *map(count, figures)]
+    if state and token_class.group.client:
         row.append(signed(of(state) - of(totals.wire)))
-    cost = totals.wire.costs.get(model)
-    paid = "unpriced" if cost is None else dollars(float(getattr(cost, name)))
-    return [*row, paid]
+    elif state:
+        row[-1:] = ["-", "-"]  # the client does not count it
+    return [*row, dollars(totals.wire.class_usd(model, token_class))]
 
 
 def _print_gaps(to: Console, totals: Totals) -> None:

@@ -1,112 +1,161 @@
-"""What a usage object says: the one place that knows its fields. Sums tokens, finds differences.
+"""The token classes, and what a usage object says of them. Sums tokens, finds differences.
 
-Raw objects stay as the API or the transcript wrote them; a null there is "not told", not 0.
+A new class is one more line in `Tokens`. Raw objects stay as the API or the transcript wrote them;
+a null there is "not told", not 0.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from operator import add, attrgetter, sub
 from typing import Any, Self
 
-RawUsage = Mapping[str, Any]
+from ccwire.wire.token_class import Group, Names, RawUsage, TokenClass, defined, token_class
 
 # What the client fills in where the API said nothing.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")
+
+_FRESH = Group("fresh", "fresh input", column="input", heading="Fresh", level=2)
+_READ = Group("read", "cache read", level=0)
+_WRITE = Group(
+    "write",
+    "cache write",
+    column="write",
+    path="cache_creation_input_tokens",
+    client="cacheCreationInputTokens",
+    level=1,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Counts by token class: what is summed and priced."""
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write_5m: int = 0
-    cache_write_1h: int = 0
-    web_searches: int = 0
+    input: int = token_class(
+        "input_tokens", "prompt", client="inputTokens", prices=("input_mtok",), group=_FRESH
+    )
+    output: int = token_class(
+        "output_tokens", "output", client="outputTokens", prices=("output_mtok",)
+    )
+    cache_read: int = token_class(
+        "cache_read_input_tokens",
+        "prompt",
+        client="cacheReadInputTokens",
+        prices=("cache_read_mtok", "input_mtok"),
+        group=_READ,
+    )
+    cache_write_5m: int = token_class(
+        "cache_creation.ephemeral_5m_input_tokens",
+        "prompt",
+        client="cacheCreationEphemeral5mInputTokens",
+        prices=("cache_write_5m_mtok", "cache_write_mtok", "input_mtok"),
+        page_label="cache write, 5 min",
+        group=_WRITE,
+    )
+    cache_write_1h: int = token_class(
+        "cache_creation.ephemeral_1h_input_tokens",
+        "prompt",
+        client="cacheCreationEphemeral1hInputTokens",
+        prices=("cache_write_1h_mtok", "cache_write_mtok", "input_mtok"),
+        page_label="cache write, 1 h",
+        group=_WRITE,
+    )
+    web_searches: int = token_class(
+        "server_tool_use.web_search_requests",
+        "requests",
+        client="webSearchRequests",
+        prices=("web_searches_kcount",),
+    )
 
     @classmethod
     def of(cls, usage: RawUsage | None) -> Self:
-        """What was billed: with `iterations`, all of them, as the top level leaves some out."""
+        """What was billed: with `iterations`, all of them, as the top level leaves some out.
+
+        Requests are counted at the top level alone.
+        """
         if not usage:
             return cls()
-        searches = _count(_nested(usage, "server_tool_use").get("web_search_requests"))
         iterations = usage.get("iterations")
         told = [part for part in iterations if _is_told(part)] if iterations else []
+        counts = cls(*_API.read(usage))
         if not told:
-            return cls._of_one(usage, searches)
-        return sum((cls._of_one(part) for part in told), cls(web_searches=searches))
-
-    @classmethod
-    def _of_one(cls, usage: RawUsage, searches: int = 0) -> Self:
-        written = _count(usage.get("cache_creation_input_tokens"))
-        by_age = _nested(usage, "cache_creation")
-        one_hour = _count(by_age.get("ephemeral_1h_input_tokens"))
-        five_minutes = _count(by_age.get("ephemeral_5m_input_tokens"))
-        return cls(
-            input=_count(usage.get("input_tokens")),
-            output=_count(usage.get("output_tokens")),
-            cache_read=_count(usage.get("cache_read_input_tokens")),
-            cache_write_5m=max(written - one_hour, five_minutes),
-            cache_write_1h=one_hour,
-            web_searches=searches,
-        )
+            return counts
+        requests = {name: getattr(counts, name) for name in _REQUESTS}
+        return replace(sum((cls(*_API.read(part)) for part in told), cls()), **requests)
 
     @classmethod
     def of_client(cls, used: RawUsage) -> Self:
-        """The same of a `modelUsage` entry, the client's own names.
+        """The same of a `modelUsage` entry, the client's own names."""
+        return cls(*_CLIENT.read(used))
 
-        Older clients do not tell 5 m and 1 h cache writes apart: all then stand as 5 m.
-        """
-        one_hour = _count(used.get("cacheCreationEphemeral1hInputTokens"))
-        return cls(
-            input=_count(used.get("inputTokens")),
-            output=_count(used.get("outputTokens")),
-            cache_read=_count(used.get("cacheReadInputTokens")),
-            cache_write_5m=_count(used.get("cacheCreationInputTokens")) - one_hour,
-            cache_write_1h=one_hour,
-            web_searches=_count(used.get("webSearchRequests")),
-        )
+    def to_usage(self) -> dict[str, Any]:
+        """The same counts under the API's names."""
+        return _API.write(_counts(self))
+
+    def to_client(self) -> dict[str, Any]:
+        """The same counts under the client's names."""
+        return _CLIENT.write(_counts(self))
 
     @property
     def context(self) -> int:
         """The prompt as the model saw it, cached or not."""
-        return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
+        return sum(_prompt_counts(self))
+
+    @property
+    def cache_share(self) -> float | None:
+        """How much of the prompt was read from the cache; None without a prompt."""
+        context = self.context
+        return self.cache_read / context if context else None
+
+    @property
+    def cached(self) -> int:
+        """What of the prompt the call left in the cache: read from it, or written to it."""
+        return sum(_cached_counts(self))
+
+    def counts(self) -> tuple[int, ...]:
+        """In the order of `TOKEN_CLASSES`."""
+        return _counts(self)
+
+    def by_class(self) -> Iterator[tuple[TokenClass, int]]:
+        return zip(TOKEN_CLASSES, _counts(self), strict=True)
+
+    def of_class(self, token_class: TokenClass) -> int:
+        count: int = getattr(self, token_class.name)
+        return count
+
+    def of_group(self, group: Group) -> int:
+        return sum(getattr(self, name) for name in group.members)
 
     def __add__(self, other: "Tokens") -> Self:
-        return type(self)(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write_5m + other.cache_write_5m,
-            self.cache_write_1h + other.cache_write_1h,
-            self.web_searches + other.web_searches,
-        )
-
-    def __neg__(self) -> Self:
-        return type(self)(*(-getattr(self, name) for name in TOKEN_CLASSES))
+        return type(self)(*map(add, _counts(self), _counts(other)))
 
     def __sub__(self, other: "Tokens") -> Self:
-        return self + -other
+        return type(self)(*map(sub, _counts(self), _counts(other)))
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in TOKEN_CLASSES)
-
-    def to_usage(self) -> dict[str, Any]:
-        """The same counts under the API's names."""
-        return {
-            "input_tokens": self.input,
-            "output_tokens": self.output,
-            "cache_creation_input_tokens": self.cache_write_5m + self.cache_write_1h,
-            "cache_read_input_tokens": self.cache_read,
-            "cache_creation": {
-                "ephemeral_5m_input_tokens": self.cache_write_5m,
-                "ephemeral_1h_input_tokens": self.cache_write_1h,
-            },
-            "server_tool_use": {"web_search_requests": self.web_searches},
-        }
+        return any(_counts(self))
 
 
-TOKEN_CLASSES = tuple(f.name for f in fields(Tokens))
+TOKEN_CLASSES = defined((field.name, field.metadata) for field in fields(Tokens))
+TOKEN_GROUPS = tuple(dict.fromkeys(made.group for made in TOKEN_CLASSES))
+
+
+_SUMMED = [group for group in TOKEN_GROUPS if len(group.members) > 1]
+_API = Names(
+    {made.name: made.path for made in TOKEN_CLASSES},
+    {group.path: group.members for group in _SUMMED},
+)
+_CLIENT = Names(
+    {made.name: made.client for made in TOKEN_CLASSES},
+    {group.client: group.members for group in _SUMMED if group.client},
+)
+_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(*(made.name for made in TOKEN_CLASSES))
+_prompt_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(
+    *(made.name for made in TOKEN_CLASSES if made.kind == "prompt")
+)
+_cached_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(
+    *(made.name for made in TOKEN_CLASSES if made.group.key in (_READ.key, _WRITE.key))
+)
+_REQUESTS = [made.name for made in TOKEN_CLASSES if made.kind == "requests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +219,8 @@ def _contradict(left: Any, right: Any) -> bool:
     return left not in _DEFAULTS and right not in _DEFAULTS
 
 
-def _nested(usage: RawUsage, name: str) -> RawUsage:
-    value = usage.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 def _is_told(iteration: object) -> bool:
     return isinstance(iteration, dict) and "output_tokens" in iteration
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _is_count(value: object) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from ccwire.wire.usage import differences
+from ccwire.wire.usage import TOKEN_CLASSES, differences
 from correlate.reconcile.result import Finding, Reconciliation, Witness, counted
 from correlate.reconcile.summary import summarize
 from correlate.reconcile.totals import Cause, GrandTotal, Side, Totals
@@ -121,15 +121,10 @@ def _cost(totals: Totals) -> dict[str, Any]:
     }
 
 
-def _by_model(side: Side) -> dict[str, dict[str, float]]:
+def _by_model(side: Side) -> dict[str, dict[str, float | None]]:
     return {
         model: {
-            "input": float(cost.input),
-            "output": float(cost.output),
-            "cache_read": float(cost.cache_read),
-            "cache_write_5m": float(cost.cache_write_5m),
-            "cache_write_1h": float(cost.cache_write_1h),
-            "web_searches": float(cost.web_searches),
+            **{made.name: side.class_usd(model, made) for made in TOKEN_CLASSES},
             "total": float(cost.total),
         }
         for model, cost in side.costs.items()

@@ -1,12 +1,15 @@
 """What tokens cost, by genai-prices: exactly, in Decimal, and as the client's doubles add up.
 
-An unknown model has no price, never a price of 0. List prices only: no discounts, no batches.
+An unknown model or token class has no price, never a price of 0. List prices only: no discounts, no
+batches.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
+from operator import add
 from typing import Any
 
 from genai_prices import Usage as PricedUsage
@@ -14,56 +17,42 @@ from genai_prices import calc_price
 from genai_prices.types import TieredPrices
 
 from ccwire.wire.models import base_model
-from ccwire.wire.usage import RawUsage, Tokens
+from ccwire.wire.token_class import RawUsage
+from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 
-_MILLION = 1_000_000
+# A price as it is listed; None is no known price.
+type Listed = Decimal | TieredPrices | None
+# Counts and their prices, in the order of `TOKEN_CLASSES`.
+type Bill = Sequence[tuple[int, Decimal]]
+
+_ZERO, _ONE = Decimal(0), Decimal(1)
+_THOUSAND, _MILLION = 1_000, 1_000_000
+_IS_REQUESTS = [made.kind == "requests" for made in TOKEN_CLASSES]
+_REQUEST_PLACES = [place for place, is_requests in enumerate(_IS_REQUESTS) if is_requests]
+_TOKEN_PLACES = [
+    [place for place, made in enumerate(TOKEN_CLASSES) if made.group == group]
+    for group in TOKEN_GROUPS
+    if group.kind != "requests"
+]
 _US_INFERENCE = Decimal("1.1")  # what inference held within the US costs, as a factor
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """Dollars a million tokens, for one prompt length; a search costs dollars apiece."""
-
-    input: Decimal
-    output: Decimal
-    cache_read: Decimal
-    cache_write_5m: Decimal
-    cache_write_1h: Decimal
-    web_search: Decimal
-    factor: Decimal = Decimal(1)
-
-
-@dataclass(frozen=True, slots=True)
 class Cost:
-    """Dollars by token class; the names are those of `Tokens`."""
+    """Dollars by token class, in the order of `TOKEN_CLASSES`."""
 
-    input: Decimal = Decimal(0)
-    output: Decimal = Decimal(0)
-    cache_read: Decimal = Decimal(0)
-    cache_write_5m: Decimal = Decimal(0)
-    cache_write_1h: Decimal = Decimal(0)
-    web_searches: Decimal = Decimal(0)
+    amounts: tuple[Decimal, ...] = (_ZERO,) * len(TOKEN_CLASSES)
 
     @property
     def total(self) -> Decimal:
-        return (
-            self.input
-            + self.output
-            + self.cache_read
-            + self.cache_write_5m
-            + self.cache_write_1h
-            + self.web_searches
-        )
+        return sum(self.amounts, _ZERO)
+
+    def by_class(self) -> dict[str, Decimal]:
+        names = (made.name for made in TOKEN_CLASSES)
+        return dict(zip(names, self.amounts, strict=True))
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write_5m + other.cache_write_5m,
-            self.cache_write_1h + other.cache_write_1h,
-            self.web_searches + other.web_searches,
-        )
+        return Cost(tuple(map(add, self.amounts, other.amounts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,42 +72,9 @@ def price(
 ) -> Price | None:
     """What a call cost; None where its model, or the way it was served, has no known price.
 
-    `tokens` are those of `usage`, counted already.
+    `tokens` are those of `usage`, counted already. A class of which there are any and which has no
+    known price makes the whole call one without.
     """
-    rates = _rates_for(model, usage, tokens, at)
-    if rates is None:
-        return None
-    return Price(_exact(tokens, rates), _client_cost(tokens, rates))
-
-
-def _exact(tokens: Tokens, rates: Rates) -> Cost:
-    share = rates.factor / _MILLION
-    return Cost(
-        input=tokens.input * rates.input * share,
-        output=tokens.output * rates.output * share,
-        cache_read=tokens.cache_read * rates.cache_read * share,
-        cache_write_5m=tokens.cache_write_5m * rates.cache_write_5m * share,
-        cache_write_1h=tokens.cache_write_1h * rates.cache_write_1h * share,
-        web_searches=tokens.web_searches * rates.web_search,
-    )
-
-
-def _client_cost(tokens: Tokens, rates: Rates) -> float:
-    written = tokens.cache_write_5m / 1e6 * float(rates.cache_write_5m)
-    if tokens.cache_write_1h:
-        written = tokens.cache_write_1h / 1e6 * float(rates.cache_write_1h) + written
-    served = (
-        tokens.input / 1e6 * float(rates.input)
-        + tokens.output / 1e6 * float(rates.output)
-        + tokens.cache_read / 1e6 * float(rates.cache_read)
-        + written
-    )
-    return served * float(rates.factor) + tokens.web_searches * float(rates.web_search)
-
-
-def _rates_for(
-    model: str | None, usage: RawUsage | None, tokens: Tokens, at: float | None
-) -> Rates | None:
     told = usage or {}
     if not model or told.get("speed") == "fast":
         return None
@@ -126,39 +82,60 @@ def _rates_for(
     prices = _model_prices(base_model(model), day)
     if prices is None:
         return None
-    factor = _US_INFERENCE if told.get("inference_geo") == "us" else Decimal(1)
-    return _rates(prices, tokens.context, factor)
+    context = tokens.context
+    counted = [(n, _rate(found, context)) for n, found in zip(tokens.counts(), prices, strict=True)]
+    if any(n and rate is None for n, rate in counted):
+        return None
+    bill = [(n, rate or _ZERO) for n, rate in counted]
+    factor = _US_INFERENCE if told.get("inference_geo") == "us" else _ONE
+    return Price(_exact(bill, factor), _client_cost(bill, factor))
+
+
+def _exact(bill: Bill, factor: Decimal) -> Cost:
+    share = factor / _MILLION
+    return Cost(
+        tuple(
+            n * rate / _THOUSAND if is_requests else n * rate * share
+            for (n, rate), is_requests in zip(bill, _IS_REQUESTS, strict=True)
+        )
+    )
+
+
+def _client_cost(bill: Bill, factor: Decimal) -> float:
+    """Tokens first, group by group, then requests. `sum` would round otherwise than the client."""
+    served = 0.0
+    for places in _TOKEN_PLACES:
+        together = 0.0
+        for place in places:
+            n, rate = bill[place]
+            together += n / 1e6 * float(rate)
+        served += together
+    total = served * float(factor)
+    for place in _REQUEST_PLACES:
+        n, rate = bill[place]
+        total += n * float(rate / _THOUSAND)
+    return total
 
 
 @lru_cache(maxsize=512)
-def _model_prices(model: str, day: int | None) -> Any | None:
+def _model_prices(model: str, day: int | None) -> tuple[Listed, ...] | None:
+    """In the order of `TOKEN_CLASSES`: dollars per million tokens or per thousand requests."""
     when = None if day is None else datetime.fromtimestamp(day * 86_400, UTC)
     nothing = PricedUsage(input_tokens=0, output_tokens=0)
     try:
         found = calc_price(nothing, model, provider_id="anthropic", genai_request_timestamp=when)
     except LookupError:
         return None
-    return found.model_price
+    return tuple(_listed(found.model_price, made.prices) for made in TOKEN_CLASSES)
 
 
-def _rates(prices: Any, prompt_tokens: int, factor: Decimal) -> Rates:
-    def rate(value: Decimal | TieredPrices | None, otherwise: Decimal) -> Decimal:
-        if value is None:
-            return otherwise
-        if isinstance(value, TieredPrices):
-            reached = [tier.price for tier in value.tiers if prompt_tokens > tier.start]
-            return reached[-1] if reached else value.base
-        return value
+def _listed(prices: Any, names: Iterable[str]) -> Listed:
+    values = (getattr(prices, name, None) for name in names)
+    return next((value for value in values if value is not None), None)
 
-    zero = Decimal(0)
-    plain = rate(prices.input_mtok, zero)
-    written = rate(prices.cache_write_mtok, plain)
-    return Rates(
-        input=plain,
-        output=rate(prices.output_mtok, zero),
-        cache_read=rate(prices.cache_read_mtok, plain),
-        cache_write_5m=rate(prices.cache_write_5m_mtok, written),
-        cache_write_1h=rate(prices.cache_write_1h_mtok, written),
-        web_search=rate(prices.web_searches_kcount, zero) / 1000,
-        factor=factor,
-    )
+
+def _rate(listed: Listed, prompt_tokens: int) -> Decimal | None:
+    if isinstance(listed, TieredPrices):
+        reached = [tier.price for tier in listed.tiers if prompt_tokens > tier.start]
+        return reached[-1] if reached else listed.base
+    return listed

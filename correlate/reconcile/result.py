@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ccwire.wire.format import Exchange
-from ccwire.wire.usage import RawUsage, Tokens
+from ccwire.wire.token_class import RawUsage
+from ccwire.wire.usage import Tokens
 from correlate.transcript.agents import Agent
 from correlate.transcript.turns import Turn
 

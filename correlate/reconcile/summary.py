@@ -45,7 +45,7 @@ def summarize(session: Reconciliation) -> Summary:
         compactions=len(session.compacted_at),
         context_last=contexts[-1] if contexts else 0,
         context_peak=max(contexts, default=0),
-        cache_share=prompts.cache_read / prompts.context if prompts.context else None,
+        cache_share=prompts.cache_share,
     )
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from ccwire.wire.models import base_model
-from ccwire.wire.usage import RawUsage, Tokens
+from ccwire.wire.token_class import RawUsage, TokenClass
+from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import Cost, Price, price
 from correlate.reconcile.result import Finding, Reconciliation, label
 
@@ -30,6 +31,15 @@ class Side:
     @property
     def cost(self) -> Cost:
         return sum(self.costs.values(), Cost())
+
+    def class_usd(self, model: str, token_class: TokenClass) -> float | None:
+        """Dollars of one class; None where there are tokens and none of them has a price."""
+        cost = self.costs.get(model)
+        if cost is None:
+            return None
+        usd = cost.by_class()[token_class.name]
+        tokens = self.tokens.get(model, Tokens())
+        return float(usd) if usd or not tokens.of_class(token_class) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ Both count every call of a session, side calls included, so they see what a tran
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from ccwire.wire.json_text import number
 from ccwire.wire.models import base_model
-from ccwire.wire.usage import Tokens
+from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Witness
 from correlate.transcript.records import CostState
 
@@ -68,18 +68,18 @@ def hold_against(
 
     `earlier_unseen`: the capture began in the middle, so that side calls may be missing from it.
     """
-    ages = (lambda tokens: tokens) if account.tells_ages else _of_one_age
     wire = sum((finding.wire_tokens for finding in calls), Tokens())
     uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
     off_wire = sum((finding.transcript_tokens for finding in uncaptured), Tokens())
-    residual = account.total - ages(wire + off_wire)
+    residual = account.total - _as_counted(wire + off_wire, account)
     disputed = [f for f in calls if f.verdict == "differs"]
     claims = (f.transcript_tokens - f.wire_tokens for f in disputed)
-    if disputed and residual and residual == ages(sum(claims, Tokens())):
+    if disputed and residual and residual == _as_counted(sum(claims, Tokens()), account):
         named = ", ".join(str(f.call.sequence) for f in disputed if f.call)
         said = f"equals the wire if call {named} is as the transcript has it"
         return Witness(account.name, account.tokens, account.usd, residual, True, True, (said,))
-    tries = [(f.call.sequence, ages(f.wire_tokens)) for f in _tries(calls) if f.call]
+    counted = [(f.call.sequence, f.wire_tokens) for f in _tries(calls) if f.call]
+    tries = [(sequence, _as_counted(tokens, account)) for sequence, tokens in counted]
     agrees, explained, evidence = _explain(residual, tries, bases, earlier_unseen)
     if off_wire:
         evidence = (*evidence, f"{len(uncaptured)} turns that were not captured are added")
@@ -142,30 +142,26 @@ def _left_out(missing: Tokens, tries: Sequence[tuple[int, Tokens]]) -> tuple[int
 
 
 def _none_negative(tokens: Tokens) -> bool:
-    return (
-        min(
-            tokens.input,
-            tokens.output,
-            tokens.cache_read,
-            tokens.cache_write_5m + tokens.cache_write_1h,
-            tokens.web_searches,
-        )
-        >= 0
-    )
+    return all(tokens.of_group(group) >= 0 for group in TOKEN_GROUPS)
 
 
 def _told(tokens: Tokens) -> str:
-    counts = {name: getattr(tokens, name) for name in tokens.__slots__}
-    return ", ".join(f"{count:+} {name}" for name, count in counts.items() if count)
+    return ", ".join(f"{count:+} {made.name}" for made, count in tokens.by_class() if count)
 
 
-def _of_one_age(tokens: Tokens) -> Tokens:
-    written = tokens.cache_write_5m + tokens.cache_write_1h
-    return replace(tokens, cache_write_5m=written, cache_write_1h=0)
+def _as_counted(tokens: Tokens, account: ClientTotals) -> Tokens:
+    """As the client counts: what it only sums is under the first class of the group."""
+    counts = dict.fromkeys((made.name for made in TOKEN_CLASSES), 0)
+    for made, count in tokens.by_class():
+        if made.group.client:
+            own = made.client and account.tells_ages
+            counts[made.name if own else made.group.members[0]] += count
+    return Tokens(**counts)
 
 
 def _tells_ages(models: Mapping[str, Mapping[str, Any]]) -> bool:
-    return any("cacheCreationEphemeral1hInputTokens" in used for used in models.values())
+    names = [made.client for made in TOKEN_CLASSES if made.name != made.group.members[0]]
+    return any(name in used for name in names for used in models.values())
 
 
 def _by_model(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Tokens]:

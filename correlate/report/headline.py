@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_PROMPT_FIELDS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+from ccwire.wire.token_class import Kind, value_at
+from ccwire.wire.usage import TOKEN_GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ def _transcript(session: Mapping[str, Any]) -> tuple[str, bool]:
     if all(finding["transcript"] is None for finding in findings):
         return "there is no transcript to hold them against", False
     wire, told = session["totals"]["wire"], session["totals"]["transcript"]
-    off = _off("output", wire["output_tokens"], told["output_tokens"])
-    off = off or _off("prompt tokens", _prompt_tokens(wire), _prompt_tokens(told))
+    off = _off("output", _sum(wire, "output"), _sum(told, "output"))
+    off = off or _off("prompt tokens", _sum(wire, "prompt"), _sum(told, "prompt"))
     if off:
         return f"the transcript {off}", False
     return "the transcript agrees with the wire to the token", True
@@ -50,9 +51,9 @@ def _off(what: str, wire: int, told: int) -> str | None:
     return f"under-reports {what} by {_percent(wire - told, wire)}"
 
 
-def _prompt_tokens(usage: Mapping[str, Any]) -> int:
-    """The context as the model saw it: fresh, read from the cache, written to it."""
-    return sum(usage[name] for name in _PROMPT_FIELDS)
+def _sum(usage: Mapping[str, Any], kind: Kind) -> int:
+    """All tokens of a kind: the prompt is fresh, read from the cache, written to it."""
+    return sum(value_at(usage, group.path) for group in TOKEN_GROUPS if group.kind == kind)
 
 
 def _percent(part: int, whole: int) -> str:

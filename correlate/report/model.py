@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ccwire.wire.safe_text import visible
-from ccwire.wire.usage import Tokens
+from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.as_json import session_json
 from correlate.reconcile.result import Finding, label
 from correlate.report.headline import headline_of
@@ -18,6 +18,12 @@ from correlate.report.source import NamedRequest, Source
 from correlate.report.threads import cache_drops, lane_of, lanes_of, outcome_of
 
 Model = dict[str, Any]
+
+# What a chart stacks, from the bottom: read, written and fresh input, then output. Requests are no
+# tokens and are in no stack.
+_STACK = sorted(
+    (group for group in TOKEN_GROUPS if group.kind != "requests"), key=lambda group: group.stacking
+)
 
 
 def page_model(source: Source, other: Source | None = None) -> Model:
@@ -28,6 +34,8 @@ def page_model(source: Source, other: Source | None = None) -> Model:
     turns = zip(session.turns_without_call, source.turn_contents, strict=True)
     return {
         "reconcile": reconciled,
+        "token_classes": _token_classes(),
+        "token_groups": _token_groups(),
         "about": _about(source, reconciled),
         "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents)],
         "calls": [_call(finding, source, drops) for finding in session.calls],
@@ -84,9 +92,33 @@ def _row(finding: Finding) -> Model:
 
 
 def _tokens(tokens: Tokens) -> list[int]:
-    """In the order in which the page stacks them: read, written, fresh, output."""
-    written = tokens.cache_write_5m + tokens.cache_write_1h
-    return [tokens.cache_read, written, tokens.input, tokens.output]
+    """By group, in the order in which the page stacks them."""
+    return [tokens.of_group(group) for group in _STACK]
+
+
+def _token_groups() -> list[Model]:
+    return [
+        {
+            "key": group.key,
+            "label": group.label,
+            "heading": group.heading,
+            "path": group.path,
+            "prompt": group.kind == "prompt",
+        }
+        for group in _STACK
+    ]
+
+
+def _token_classes() -> list[Model]:
+    return [
+        {
+            "name": made.name,
+            "label": made.page_label,
+            "path": made.path,
+            "in_cost_state": made.group.client is not None,
+        }
+        for made in TOKEN_CLASSES
+    ]
 
 
 def _other(other: Source) -> Model:

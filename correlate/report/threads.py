@@ -65,8 +65,7 @@ def cache_drops(calls: Sequence[Finding], compacted_at: Sequence[float]) -> froz
         before[key] = finding
         if last is None or last.call is None or _between(compacted_at, last, finding):
             continue
-        had = last.wire_tokens
-        kept = had.cache_read + had.cache_write_5m + had.cache_write_1h
+        kept = last.wire_tokens.cached
         if kept >= _LEAST_CACHED and tokens.cache_read < kept / 2:
             drops.add(call.sequence)
     return frozenset(drops)

@@ -63,7 +63,7 @@ class Sums:
 
     @property
     def cache_share(self) -> float | None:
-        return self.tokens.cache_read / self.tokens.context if self.tokens.context else None
+        return self.tokens.cache_share
 
     @property
     def first_byte(self) -> float | None:
@@ -94,7 +94,7 @@ class SeenCall:
 
     @property
     def cache_share(self) -> float | None:
-        return self.tokens.cache_read / self.tokens.context if self.tokens.context else None
+        return self.tokens.cache_share
 
 
 class SessionWatch:

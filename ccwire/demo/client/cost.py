@@ -7,15 +7,6 @@ from typing import Any
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import price
 
-_FIELDS = (
-    ("inputTokens", "input"),
-    ("outputTokens", "output"),
-    ("cacheReadInputTokens", "cache_read"),
-    ("cacheCreationEphemeral5mInputTokens", "cache_write_5m"),
-    ("cacheCreationEphemeral1hInputTokens", "cache_write_1h"),
-    ("webSearchRequests", "web_searches"),
-)
-
 
 class Spent:
     """Running totals of every completed call, side calls included, in order of completion."""
@@ -39,12 +30,8 @@ class Spent:
         with self._lock:
             self._unknown = self._unknown or priced is None
             used = self._models.setdefault(model, {})
-            for name, field in _FIELDS:
-                used[name] = used.get(name, 0) + getattr(tokens, field)
-            used["cacheCreationInputTokens"] = (
-                used["cacheCreationEphemeral5mInputTokens"]
-                + used["cacheCreationEphemeral1hInputTokens"]
-            )
+            for name, count in tokens.to_client().items():
+                used[name] = used.get(name, 0) + count
             used["costUSD"] = used.get("costUSD", 0.0) + (priced.client_usd if priced else 0.0)
 
     def model_usage(self) -> dict[str, dict[str, Any]]:
