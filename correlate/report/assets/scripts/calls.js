@@ -6,10 +6,7 @@ const COLUMNS = [
   { name: 'Time', class: 'time' },
   { name: 'Thread', class: 'lane' },
   { name: 'Model', class: 'model' },
-  { name: 'Cache read', class: 'right read' },
-  { name: 'Cache write', class: 'right write' },
-  { name: 'Fresh', class: 'right fresh' },
-  { name: 'Output', class: 'right output' },
+  ...GROUPS.map(({ key, heading }) => ({ name: heading, class: `right tokens ${key}` })),
   { name: 'In transcript', class: 'right told' },
   { name: 'Took', class: 'right took' },
   { name: 'Verdict', class: 'verdict-cell' },
@@ -112,18 +109,13 @@ function rowOf(row) {
       ? '='
       : row.tokens
         ? signed(off)
-        : count(row.told[3]);
-  const number = (value) => (row.tokens ? count(value) : '–');
-  const [read, write, fresh, output] = row.tokens || [];
+        : count(row.told[OUTPUT]);
   const values = [
     button,
     clock(row.started),
     laneNames.get(row.lane) || row.lane,
     tinyModel(row.model),
-    number(read),
-    number(write),
-    number(fresh),
-    number(output),
+    ...GROUPS.map((_, place) => (row.tokens ? count(row.tokens[place]) : '–')),
     told,
     row.outcome ? duration(took(row)) : '–',
     make(

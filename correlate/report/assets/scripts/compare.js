@@ -28,8 +28,8 @@ function showCompare() {
     line('lasted', (side) => side.reconcile.summary.seconds, duration),
     line('turns', (side) => side.reconcile.summary.turns, count),
     line('largest context', (side) => side.reconcile.summary.context_peak, count),
-    ...CLASSES.map(({ name: what, field }) =>
-      line(what, (side) => side.reconcile.totals.wire[field], count),
+    ...GROUPS.map(({ label, path }) =>
+      line(label, (side) => within(side.reconcile.totals.wire, path), count),
     ),
     line(
       'cache share',

@@ -67,22 +67,22 @@ class ContextChart {
     const x = LEFT + index * this.step;
     this.cursor.setAttribute('x', x);
     this.cursor.setAttribute('width', Math.max(1.5, this.step));
-    const prompt = call.tokens[0] + call.tokens[1] + call.tokens[2];
+    const prompt = promptOf(call.tokens);
     this.tip.show(
       x + this.step,
       TOP,
       `Call ${call.sequence} · ${clock(call.started)} · ${shortModel(call.model)}`,
       [
-        ...CLASSES.map(({ name, color }, place) =>
+        ...GROUPS.map(({ label, color }, place) =>
           make(
             'span',
             { class: 'pair' },
             swatch(color),
-            name,
+            label,
             make('b', {}, count(call.tokens[place])),
           ),
         ).reverse(),
-        `context ${count(prompt)}, ${percent(call.tokens[0], prompt)} of it cached`,
+        `context ${count(prompt)}, ${percent(call.tokens[READ], prompt)} of it cached`,
         call.drop
           ? make(
               'span',
@@ -121,7 +121,7 @@ class ContextChart {
   }
 
   stacks(y) {
-    const shapes = CLASSES.map(() => '');
+    const shapes = GROUPS.map(() => '');
     this.calls.forEach((call, index) => {
       let below = 0;
       call.tokens.forEach((tokens, place) => {
@@ -132,7 +132,7 @@ class ContextChart {
         below += tokens;
       });
     });
-    return shapes.map((d, place) => draw('path', { d, fill: `var(${CLASSES[place].color})` }));
+    return shapes.map((d, place) => draw('path', { d, fill: paint(GROUPS[place].color) }));
   }
 
   /* Compactions stand before the first call that came after them, cache drops over their call. */
@@ -203,7 +203,7 @@ function showContext() {
     );
   }
   byId('context-legend').append(
-    ...CLASSES.map(({ name, color }) => make('li', {}, swatch(color), name)),
+    ...GROUPS.map(({ label, color }) => make('li', {}, swatch(color), label)),
     ...(calls.some((call) => call.drop)
       ? [make('li', {}, make('span', { class: 'key drop', 'aria-hidden': 'true' }), 'cache drop')]
       : []),

@@ -27,9 +27,12 @@ function figure(path, write = count) {
   return make('span', { 'data-path': path, class: 'num' }, write(at(path)));
 }
 
+/* A color by its name in the style sheet, which need not have one for every token class. */
+const paint = (color) => `var(${color}, var(--other))`;
+
 function swatch(color) {
   const box = make('span', { class: 'swatch', 'aria-hidden': 'true' });
-  box.style.background = `var(${color})`;
+  box.style.background = paint(color);
   return box;
 }
 

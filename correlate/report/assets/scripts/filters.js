@@ -2,11 +2,8 @@
 
 const SORTS = {
   order: ['In order', null],
-  output: ['Most output', (row) => (row.tokens ? row.tokens[3] : 0)],
-  context: [
-    'Largest context',
-    (row) => (row.tokens ? row.tokens[0] + row.tokens[1] + row.tokens[2] : 0),
-  ],
+  output: ['Most output', (row) => (row.tokens ? row.tokens[OUTPUT] : 0)],
+  context: ['Largest context', (row) => (row.tokens ? promptOf(row.tokens) : 0)],
   time: ['Slowest', (row) => (row.outcome ? took(row) || 0 : 0)],
   off: ['Furthest off', (row) => Math.abs(outputOff(row))],
 };
@@ -15,7 +12,8 @@ const rows = [...calls, ...turns];
 const filter = { verdict: '', lane: '', model: '', text: '', sort: 'order' };
 let found = rows;
 
-const outputOff = (row) => (row.told ? row.told[3] - (row.tokens ? row.tokens[3] : 0) : 0);
+const outputOff = (row) =>
+  row.told ? row.told[OUTPUT] - (row.tokens ? row.tokens[OUTPUT] : 0) : 0;
 
 function showFilters() {
   const counted = (values) => [

@@ -39,7 +39,7 @@ function showOverview() {
 
 function showTiles() {
   const wire = reconcile.totals.wire;
-  const prompts = sum(CLASSES.slice(0, 3).map(({ field }) => wire[field]));
+  const prompts = promptIn(wire);
   const tile = (name, value, note, color) =>
     make(
       'div',
@@ -49,11 +49,11 @@ function showTiles() {
       make('dd', { class: 'under' }, note),
     );
   const notes = {
-    cache_read_input_tokens: [
+    read: [
       'cache share ',
       figure('summary.cache_share', (share) => (share == null ? '–' : percent(share, 1))),
     ],
-    output_tokens: outputNote(),
+    output: outputNote(),
   };
   const verdicts = Object.entries(reconcile.verdicts)
     .sort(([, a], [, b]) => b - a)
@@ -62,11 +62,12 @@ function showTiles() {
   byId('tiles').append(
     tile('Calls', figure('calls.length'), verdicts || 'none'),
     tile('Cost', figure('cost.wire_usd', dollars), costNote()),
-    ...CLASSES.map(({ name, field, color }) =>
+    ...GROUPS.map(({ key, label, path, prompt, color }) =>
       tile(
-        name,
-        figure(`totals.wire.${field}`),
-        notes[field] || `${percent(wire[field], prompts)} of the prompts`,
+        label,
+        figure(`totals.wire.${path}`),
+        notes[key] ||
+          (prompt ? `${percent(within(wire, path), prompts)} of the prompts` : 'beside the prompts'),
         color,
       ),
     ),

@@ -212,7 +212,7 @@ function told(call) {
       : waited == null
         ? `${duration(spent)}, nothing came back`
         : `${duration(spent)}: first byte after ${duration(waited)}, then ${duration(Math.max(0, spent - waited))}`;
-  const counts = CLASSES.map(({ name }, index) => `${name} ${count(call.tokens[index])}`).join(
+  const counts = GROUPS.map(({ label }, place) => `${label} ${count(call.tokens[place])}`).join(
     ' · ',
   );
   return [

@@ -1,14 +1,5 @@
 /* Totals three ways, and why they differ. */
 
-const TOTAL_FIELDS = [
-  ['input', 'input_tokens', 'input'],
-  ['output', 'output_tokens', 'output'],
-  ['cache read', 'cache_read_input_tokens', 'cache_read'],
-  ['cache write, 5 min', 'cache_creation.ephemeral_5m_input_tokens', 'cache_write_5m'],
-  ['cache write, 1 h', 'cache_creation.ephemeral_1h_input_tokens', 'cache_write_1h'],
-  ['web searches', 'server_tool_use.web_search_requests', 'web_searches'],
-];
-
 function showTotals() {
   const { totals, cost } = reconcile;
   const sides = ['wire', 'transcript', ...(totals.cost_state ? ['cost_state'] : [])];
@@ -24,8 +15,8 @@ function showTotals() {
   const models = [...new Set(sides.flatMap((side) => Object.keys(totals[side].models)))];
   for (const model of models) {
     body.push({ class: 'model', cells: [model] });
-    for (const [name, field, priced] of TOTAL_FIELDS) {
-      const row = totalsRow(name, field, model, sides, cost.wire_by_model[model], priced);
+    for (const tokenClass of data.token_classes) {
+      const row = totalsRow(tokenClass, model, sides, cost.wire_by_model[model]);
       if (row) body.push(row);
     }
   }
@@ -47,34 +38,29 @@ function showTotals() {
   );
 }
 
-function totalsRow(name, field, model, sides, prices, priced) {
+function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, prices) {
   /* a model's name may hold dots: its part of the path is looked up by itself */
-  const of = (side) =>
-    field
-      .split('.')
-      .reduce(
-        (value, part) => (value == null ? value : value[part]),
-        reconcile.totals[side].models[model],
-      ) || 0;
+  const of = (side) => within(reconcile.totals[side].models[model], path) || 0;
   const values = sides.map(of);
   if (!values.some(Boolean)) return null;
-  const off = values.map((value) => value !== values[0]);
-  const apart = sides.length > 2 ? [signed(values[2] - values[0])] : [];
-  return {
-    cells: [
-      name,
-      ...values.map((value, index) =>
-        make(
+  const cell = (side, value) =>
+    side === 'cost_state' && !counted
+      ? '–'
+      : make(
           'span',
           {
-            class: off[index] ? 'num warn' : 'num',
-            'data-total': `${sides[index]}|${model}|${field}`,
+            class: value !== values[0] ? 'num warn' : 'num',
+            'data-total': `${side}|${model}|${path}`,
           },
           count(value),
-        ),
-      ),
+        );
+  const apart = sides.length > 2 ? [counted ? signed(values[2] - values[0]) : '–'] : [];
+  return {
+    cells: [
+      label,
+      ...sides.map((side, index) => cell(side, values[index])),
       ...apart,
-      prices ? dollars(prices[priced]) : 'unpriced',
+      prices ? dollars(prices[name]) : 'unpriced',
     ],
   };
 }
@@ -88,15 +74,12 @@ function whyDifferent() {
       [{ name: 'Verdict' }, right('Findings'), right('Output'), right('Prompt'), right('Dollars')],
       differences.map((gap, index) => {
         const path = `differences.${index}`;
-        const usage = gap.wire_less_transcript;
-        const prompt =
-          usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
         return {
           cells: [
             gap.verdict,
             figure(`${path}.findings`),
             figure(`${path}.wire_less_transcript.output_tokens`, signed),
-            signed(prompt),
+            signed(promptIn(gap.wire_less_transcript)),
             figure(`${path}.usd`, dollars),
           ],
         };

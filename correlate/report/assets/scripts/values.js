@@ -3,12 +3,10 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const reconcile = data.reconcile;
 
-const CLASSES = [
-  { name: 'cache read', field: 'cache_read_input_tokens', color: '--read' },
-  { name: 'cache write', field: 'cache_creation_input_tokens', color: '--write' },
-  { name: 'fresh input', field: 'input_tokens', color: '--fresh' },
-  { name: 'output', field: 'output_tokens', color: '--output' },
-];
+/* Token classes as charts and rows show them; a call's tokens are in this order. */
+const GROUPS = data.token_groups.map((group) => ({ ...group, color: `--${group.key}` }));
+const READ = GROUPS.findIndex(({ key }) => key === 'read');
+const OUTPUT = GROUPS.findIndex(({ key }) => key === 'output');
 
 /* A call's row: its entry in reconcile, and what the report knows beyond it. */
 const calls = reconcile.calls.map((call, index) => ({
@@ -28,6 +26,9 @@ const lanes = data.lanes;
 const laneNames = new Map(lanes.map((lane) => [lane.id, lane.name]));
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+/* The prompt of a call, by its tokens; that of a usage object. */
+const promptOf = (tokens) => sum(tokens.filter((_, place) => GROUPS[place].prompt));
+const promptIn = (usage) => promptOf(GROUPS.map(({ path }) => within(usage, path)));
 const counting = new Intl.NumberFormat('en');
 const count = (value) => (typeof value === 'number' ? counting.format(value) : '–');
 const signed = (value) => (value > 0 ? `+${count(value)}` : value < 0 ? `−${count(-value)}` : '0');
@@ -81,9 +82,10 @@ const shortModel = (model) => (model || 'unknown').replace(/^claude-/, '');
 const tinyModel = (model) => shortModel(model).replace(/-20\d{6}$/, '');
 const took = (call) => (call.ended == null ? null : call.ended - call.started);
 
-/* The value at a dotted path of what `ccwire reconcile --json` prints. */
-const at = (path) =>
-  path.split('.').reduce((value, name) => (value == null ? value : value[name]), reconcile);
+/* The value at a dotted path: of an object, and of what `ccwire reconcile --json` prints. */
+const within = (object, path) =>
+  path.split('.').reduce((value, name) => (value == null ? value : value[name]), object);
+const at = (path) => within(reconcile, path);
 
 const MARKS = { match: '✓', placeholder: '≈', partial: '≈', differs: '✕', 'not-captured': '✕' };
 const tone = (row) =>
