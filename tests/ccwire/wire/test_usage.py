@@ -1,6 +1,13 @@
 import pytest
 
-from ccwire.wire.usage import Difference, Tokens, differences, fingerprint, output_of
+from ccwire.wire.usage import (
+    TOKEN_GROUPS,
+    Difference,
+    Tokens,
+    differences,
+    fingerprint,
+    output_of,
+)
 
 WIRE = {
     "input_tokens": 10,
@@ -56,6 +63,49 @@ def test_tokens_go_back_to_the_api_names() -> None:
         key: WIRE[key] for key in WIRE if key != "service_tier"
     }
     assert Tokens.of(usage) == Tokens.of(WIRE)
+
+
+def test_tokens_go_back_to_the_client_names() -> None:
+    used = Tokens.of(WIRE).to_client()
+    assert used == {
+        "inputTokens": 10,
+        "outputTokens": 249,
+        "cacheReadInputTokens": 1000,
+        "cacheCreationInputTokens": 300,
+        "cacheCreationEphemeral5mInputTokens": 100,
+        "cacheCreationEphemeral1hInputTokens": 200,
+        "webSearchRequests": 0,
+    }
+    assert Tokens.of_client(used) == Tokens.of(WIRE)
+
+
+def test_a_client_that_does_not_tell_cache_lifetimes_apart_wrote_for_five_minutes() -> None:
+    assert Tokens.of_client({"cacheCreationInputTokens": 300}) == Tokens(cache_write_5m=300)
+
+
+def test_what_is_cached_was_read_or_written() -> None:
+    assert Tokens.of(WIRE).cached == 1300
+    assert Tokens.of(WIRE).cache_share == 1000 / 1310
+    assert Tokens(output=1).cache_share is None
+
+
+def test_every_class_is_in_the_definition_once() -> None:
+    counts = Tokens(1, 2, 3, 4, 5, 6)
+    assert {made.name: n for made, n in counts.by_class()} == {
+        "input": 1,
+        "output": 2,
+        "cache_read": 3,
+        "cache_write_5m": 4,
+        "cache_write_1h": 5,
+        "web_searches": 6,
+    }
+    assert {group.key: counts.of_group(group) for group in TOKEN_GROUPS} == {
+        "fresh": 1,
+        "output": 2,
+        "read": 3,
+        "write": 9,
+        "web_searches": 6,
+    }
 
 
 def test_sums_and_differences_are_by_class() -> None:
