@@ -88,7 +88,7 @@ def _counts(usage: dict[str, Any]) -> str:
     """Input and output always, the other classes where there is any of them."""
     always = ("input", "output")
     counts = Tokens.of(usage).by_class()
-    return " · ".join(f"{made.label} {n:,}" for made, n in counts if n or made.name in always)
+    return " · ".join(f"{c.label} {n:,}" for c, n in counts if n or c.name in always)
 
 
 def _blocks(answer: AssembledMessage) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""The token classes, and what a usage object says of them. Sums tokens, finds differences.
+"""The token classes, and how a usage object counts them. Sums tokens, finds differences.
 
 A new class is one more line in `Tokens`. Raw objects stay as the API or the transcript wrote them;
-a null there is "not told", not 0.
+a null there is unknown, not 0.
 """
 
 from collections.abc import Callable, Iterator
@@ -136,26 +136,25 @@ class Tokens:
 
 
 TOKEN_CLASSES = defined((field.name, field.metadata) for field in fields(Tokens))
-TOKEN_GROUPS = tuple(dict.fromkeys(made.group for made in TOKEN_CLASSES))
-
+TOKEN_GROUPS = tuple(dict.fromkeys(c.group for c in TOKEN_CLASSES))
 
 _SUMMED = [group for group in TOKEN_GROUPS if len(group.members) > 1]
 _API = Names(
-    {made.name: made.path for made in TOKEN_CLASSES},
+    {c.name: c.path for c in TOKEN_CLASSES},
     {group.path: group.members for group in _SUMMED},
 )
 _CLIENT = Names(
-    {made.name: made.client for made in TOKEN_CLASSES},
+    {c.name: c.client for c in TOKEN_CLASSES},
     {group.client: group.members for group in _SUMMED if group.client},
 )
-_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(*(made.name for made in TOKEN_CLASSES))
+_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(*(c.name for c in TOKEN_CLASSES))
 _prompt_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(
-    *(made.name for made in TOKEN_CLASSES if made.kind == "prompt")
+    *(c.name for c in TOKEN_CLASSES if c.kind == "prompt")
 )
 _cached_counts: Callable[[Tokens], tuple[int, ...]] = attrgetter(
-    *(made.name for made in TOKEN_CLASSES if made.group.key in (_READ.key, _WRITE.key))
+    *(c.name for c in TOKEN_CLASSES if c.group.key in (_READ.key, _WRITE.key))
 )
-_REQUESTS = [made.name for made in TOKEN_CLASSES if made.kind == "requests"]
+_REQUESTS = [c.name for c in TOKEN_CLASSES if c.kind == "requests"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def _cost(totals: Totals) -> dict[str, Any]:
 def _by_model(side: Side) -> dict[str, dict[str, float | None]]:
     return {
         model: {
-            **{made.name: side.class_usd(model, made) for made in TOKEN_CLASSES},
+            **{c.name: side.class_usd(model, c) for c in TOKEN_CLASSES},
             "total": float(cost.total),
         }
         for model, cost in side.costs.items()

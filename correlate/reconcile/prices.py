@@ -27,10 +27,10 @@ type Bill = Sequence[tuple[int, Decimal]]
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 _THOUSAND, _MILLION = 1_000, 1_000_000
-_IS_REQUESTS = [made.kind == "requests" for made in TOKEN_CLASSES]
+_IS_REQUESTS = [c.kind == "requests" for c in TOKEN_CLASSES]
 _REQUEST_PLACES = [place for place, is_requests in enumerate(_IS_REQUESTS) if is_requests]
 _TOKEN_PLACES = [
-    [place for place, made in enumerate(TOKEN_CLASSES) if made.group == group]
+    [place for place, c in enumerate(TOKEN_CLASSES) if c.group == group]
     for group in TOKEN_GROUPS
     if group.kind != "requests"
 ]
@@ -48,7 +48,7 @@ class Cost:
         return sum(self.amounts, _ZERO)
 
     def by_class(self) -> dict[str, Decimal]:
-        names = (made.name for made in TOKEN_CLASSES)
+        names = (c.name for c in TOKEN_CLASSES)
         return dict(zip(names, self.amounts, strict=True))
 
     def __add__(self, other: "Cost") -> "Cost":
@@ -72,8 +72,8 @@ def price(
 ) -> Price | None:
     """What a call cost; None where its model, or the way it was served, has no known price.
 
-    `tokens` are those of `usage`, counted already. A class of which there are any and which has no
-    known price makes the whole call one without.
+    `tokens` are those of `usage`, counted already. Tokens of a class without a known price leave
+    the whole call without one.
     """
     told = usage or {}
     if not model or told.get("speed") == "fast":
@@ -126,7 +126,7 @@ def _model_prices(model: str, day: int | None) -> tuple[Listed, ...] | None:
         found = calc_price(nothing, model, provider_id="anthropic", genai_request_timestamp=when)
     except LookupError:
         return None
-    return tuple(_listed(found.model_price, made.prices) for made in TOKEN_CLASSES)
+    return tuple(_listed(found.model_price, c.prices) for c in TOKEN_CLASSES)
 
 
 def _listed(prices: Any, names: Iterable[str]) -> Listed:

@@ -33,7 +33,7 @@ class Side:
         return sum(self.costs.values(), Cost())
 
     def class_usd(self, model: str, token_class: TokenClass) -> float | None:
-        """Dollars of one class; None where there are tokens and none of them has a price."""
+        """Dollars of one class; None if there are tokens and none of them has a price."""
         cost = self.costs.get(model)
         if cost is None:
             return None

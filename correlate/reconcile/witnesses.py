@@ -146,21 +146,22 @@ def _none_negative(tokens: Tokens) -> bool:
 
 
 def _told(tokens: Tokens) -> str:
-    return ", ".join(f"{count:+} {made.name}" for made, count in tokens.by_class() if count)
+    return ", ".join(f"{count:+} {c.name}" for c, count in tokens.by_class() if count)
 
 
 def _as_counted(tokens: Tokens, account: ClientTotals) -> Tokens:
     """As the client counts: what it only sums is under the first class of the group."""
-    counts = dict.fromkeys((made.name for made in TOKEN_CLASSES), 0)
-    for made, count in tokens.by_class():
-        if made.group.client:
-            own = made.client and account.tells_ages
-            counts[made.name if own else made.group.members[0]] += count
+    counts = dict.fromkeys((c.name for c in TOKEN_CLASSES), 0)
+    for token_class, count in tokens.by_class():
+        group = token_class.group
+        if group.client:
+            is_apart = token_class.client and account.tells_ages
+            counts[token_class.name if is_apart else group.members[0]] += count
     return Tokens(**counts)
 
 
 def _tells_ages(models: Mapping[str, Mapping[str, Any]]) -> bool:
-    names = [made.client for made in TOKEN_CLASSES if made.name != made.group.members[0]]
+    names = [c.client for c in TOKEN_CLASSES if c.name != c.group.members[0]]
     return any(name in used for name in names for used in models.values())
 
 

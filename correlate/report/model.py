@@ -112,12 +112,12 @@ def _token_groups() -> list[Model]:
 def _token_classes() -> list[Model]:
     return [
         {
-            "name": made.name,
-            "label": made.page_label,
-            "path": made.path,
-            "in_cost_state": made.group.client is not None,
+            "name": c.name,
+            "label": c.page_label,
+            "path": c.path,
+            "in_cost_state": c.group.client is not None,
         }
-        for made in TOKEN_CLASSES
+        for c in TOKEN_CLASSES
     ]
 
 

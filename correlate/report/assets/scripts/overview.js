@@ -53,7 +53,6 @@ function showTiles() {
       'cache share ',
       figure('summary.cache_share', (share) => (share == null ? '–' : percent(share, 1))),
     ],
-    output: outputNote(),
   };
   const verdicts = Object.entries(reconcile.verdicts)
     .sort(([, a], [, b]) => b - a)
@@ -67,7 +66,7 @@ function showTiles() {
         label,
         figure(`totals.wire.${path}`),
         notes[key] ||
-          (prompt ? `${percent(within(wire, path), prompts)} of the prompts` : 'beside the prompts'),
+          (prompt ? `${percent(within(wire, path), prompts)} of the prompts` : transcriptNote(path)),
         color,
       ),
     ),
@@ -80,11 +79,12 @@ function costNote() {
   return told === wire ? 'at list prices' : `${dollars(told)} by the transcript`;
 }
 
-function outputNote() {
-  const told = reconcile.totals.transcript.output_tokens;
-  return told === reconcile.totals.wire.output_tokens
+function transcriptNote(path) {
+  const { transcript, wire } = reconcile.totals;
+  const tokens = within(transcript, path);
+  return tokens === within(wire, path)
     ? 'the same in the transcript'
-    : `${count(told)} in the transcript`;
+    : `${count(tokens)} in the transcript`;
 }
 
 function showMissing() {
