@@ -1,6 +1,7 @@
-"""The mitmproxy add-on: `mitmdump -s addon/capture.py`. Sees, tees and hands over; nothing more.
+"""The mitmproxy add-on (`mitmdump -s addon/capture.py`): queues a copy of all traffic to record.
 
-Whatever goes wrong here is logged and counted: the client's bytes always go through unchanged.
+Parsing and writing happen elsewhere. Errors are logged and counted; the client's bytes always pass
+through unchanged.
 """
 
 import ipaddress
@@ -30,7 +31,7 @@ logger = logging.getLogger("ccwire")
 
 
 class Capture:
-    """Captures every exchange with `capture_hosts`; tunnels the rest untouched."""
+    """Captures every exchange with `capture_hosts` and tunnels all other traffic."""
 
     def __init__(self) -> None:
         self._hosts: Sequence[str] = DEFAULT_HOSTS
@@ -42,24 +43,24 @@ class Capture:
 
     def load(self, loader: Loader) -> None:
         contentviews.add(AnswerView())
-        loader.add_option("capture_dir", str, "captures", "Where captures land.")
+        loader.add_option("capture_dir", str, "captures", "Folder to write captures to.")
         loader.add_option(
             "capture_hosts",
             Sequence[str],
             list(DEFAULT_HOSTS),
-            "Hosts to capture (`*` matches any part); others are tunnelled untouched.",
+            "Hosts to capture (`*` matches any part); all others are tunnelled.",
         )
         loader.add_option(
-            "capture_sessions", str, "", "The map that the hooks write (default: ~/.ccwire)."
+            "capture_sessions", str, "", "File that the hooks write (default: in ~/.ccwire)."
         )
         loader.add_option(
-            "capture_claude_dir", str, "", "The client's own folder (default: ~/.claude)."
+            "capture_claude_dir", str, "", "Claude Code's folder (default: ~/.claude)."
         )
         loader.add_option(
             "capture_upstream",
             str,
             "",
-            "Send captured calls to this base URL instead, and refuse every other host.",
+            "Send captured calls to this base URL and refuse every other host.",
         )
 
     def configure(self, updated: set[str]) -> None:
@@ -93,7 +94,7 @@ class Capture:
 
     def client_connected(self, client: connection.Client) -> None:
         if ctx.options.listen_host == "" and not _is_local(client.peername):
-            client.error = "ccwire serves this machine only, unless --listen-host says otherwise"
+            client.error = "ccwire accepts only local connections unless --listen-host is set"
             return
         self._start()
         if self._resolver is not None and client.peername and client.sockname:
@@ -111,7 +112,7 @@ class Capture:
     def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
         upstream = self._upstream
         if upstream is not None and data.server.address != (upstream.hostname, port_of(upstream)):
-            data.server.error = "ccwire: capture_upstream is set, every other host is refused"
+            data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         if not self._is_captured(flow.request.pretty_host) and self._upstream is None:
@@ -151,13 +152,13 @@ class Capture:
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._in_flight:
             if self._is_captured(flow.request.pretty_host) and flow.response is None:
-                self._begin(flow)  # it broke off while the request was still being sent
+                self._begin(flow)  # the connection failed before the request was complete
             else:
                 return
         self._end(flow, _who_left(flow), flow.error.msg if flow.error else "error")
 
     def _start(self) -> None:
-        """When the proxy runs or a client connects: the port is open a little before `running`."""
+        """Start on `running` or on the first connection: the port opens before `running`."""
         if self._queue is not None or self._stopped:
             return
         paths = CapturePaths(
@@ -169,13 +170,13 @@ class Capture:
         self._resolver = ProcessResolver(ProcessTable().find)
         self._queue = JobQueue(_sink(paths), self._resolver.process)
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
-            ctx.options.update(flow_detail=0)  # its lines show URLs as they came
+            ctx.options.update(flow_detail=0)  # its log lines contain unredacted URLs
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):
-            ctx.options.update(store_streamed_bodies=True)  # else its screens show no answer
+            ctx.options.update(store_streamed_bodies=True)  # else mitmproxy shows no response body
         if ctx.options.listen_host not in ("", *LOOPBACK):
             logger.warning(
-                f"ccwire: OPEN TO OTHERS: the proxy listens on {ctx.options.listen_host}, so other "
-                "machines can use it; start it with --listen-host 127.0.0.1 if you do not mean that"
+                f"ccwire: the proxy listens on {ctx.options.listen_host}, so OTHER MACHINES CAN USE"
+                " IT; to prevent that, start it with --listen-host 127.0.0.1"
             )
         logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {paths.captures}")
 
@@ -216,12 +217,12 @@ class Capture:
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
         if self._upstream is not None and not self._is_captured(flow.request.pretty_host):
-            text = "ccwire: capture_upstream is set, every other host is refused\n"
+            text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 
 
 def _sink(paths: CapturePaths) -> Sink:
-    """A recorder in a process of its own; in this one where none can be started."""
+    """Return the pipe to a writer process, or a recorder in this process if none can start."""
     if process.is_possible():
         try:
             return RemoteSink(paths)
@@ -234,7 +235,7 @@ def _sink(paths: CapturePaths) -> Sink:
 
 
 def _is_local(peer: tuple[str, int] | None) -> bool:
-    """mitmproxy listens on every address unless told; we serve loopback unless told."""
+    """Return whether the peer is on loopback (mitmproxy listens on every address by default)."""
     try:
         address = ipaddress.ip_address(peer[0].partition("%")[0]) if peer else None
     except ValueError:
@@ -244,8 +245,11 @@ def _is_local(peer: tuple[str, int] | None) -> bool:
 
 
 def _who_left(flow: http.HTTPFlow) -> EndedBy:
-    """The error's text misleads; the connections do not: when the client leaves, mitmproxy closes
-    both, and when the server does, the client's is still open."""
+    """Return which side disconnected, judged by the connections because error texts are unreliable.
+
+    When the client disconnects, mitmproxy closes both connections; when the server does, the
+    client's connection is still open.
+    """
     still_there = flow.client_conn.state is connection.ConnectionState.OPEN
     return "server_disconnect" if still_there else "client_disconnect"
 

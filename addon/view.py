@@ -1,7 +1,7 @@
-"""What a person sees of an API stream in mitmproxy and mitmweb: the answer put together, its usage.
+"""A content view for mitmproxy and mitmweb: shows an API stream as the assembled message and usage.
 
-Pure: bytes in, text out. `AnswerView` has the shape of mitmproxy's `Contentview` without importing
-it; `addon.capture` registers it.
+Pure: bytes in, text out. `AnswerView` implements mitmproxy's `Contentview` protocol without
+importing it; `addon.capture` registers it.
 """
 
 import json
@@ -16,24 +16,24 @@ from ccwire.wire.message import AssembledMessage, MessageAssembler
 from ccwire.wire.sse import Event, parse_stream
 from ccwire.wire.usage import Tokens
 
-# What an answer of the API begins with; no other server names its events so.
+# The first event of a Messages API stream; other servers do not use these event names.
 _OPENING = re.compile(rb"\s*event:\s*(?:message_start|ping|error)\b")
 _WIDTH = 72
-# Fields of a usage object that its counts stand for.
+# The usage fields that the token counts cover.
 _COUNTED = frozenset(Tokens().to_usage())
-# What is shown as the block's text; every other field of a block is shown as it is.
+# Fields shown as plain text; every other field of a block is shown as JSON.
 _TEXT_FIELDS = ("text", "thinking", "partial_input")
 
 
 class ViewMetadata(Protocol):
-    """What of mitmproxy's `Metadata` is asked."""
+    """The part of mitmproxy's `Metadata` that is used here."""
 
     @property
     def content_type(self) -> str | None: ...
 
 
 class AnswerView:
-    """Shows a Messages API stream as the answer that it amounts to."""
+    """Shows a Messages API stream as the message it contains."""
 
     name = "Claude answer"
     syntax_highlight: Literal["none"] = "none"
@@ -42,7 +42,7 @@ class AnswerView:
         return answer_text(data)
 
     def render_priority(self, data: bytes, metadata: ViewMetadata) -> float:
-        """Above mitmproxy's own views for such a stream, below all of them for anything else."""
+        """Return 2 for a Messages API stream, above mitmproxy's views; -1 for anything else."""
         streamed = (metadata.content_type or "").lower().startswith("text/event-stream")
         return 2 if streamed and _OPENING.match(data) else -1
 
@@ -51,14 +51,14 @@ class AnswerView:
 
 
 def answer_text(data: bytes) -> str:
-    """The stream as text; raises ValueError where it is no answer of the API."""
+    """Return the stream as text; raise ValueError if it is not a Messages API stream."""
     events, rest = parse_stream(data)
     assembler = MessageAssembler()
     for event in events:
         assembler.feed(_json(event))
     answer = assembler.result()
     if answer.message is None and answer.error is None:
-        raise ValueError("not a stream of the Messages API")
+        raise ValueError("not a Messages API stream")
     return "\n".join([*_head(answer, events, rest), *_blocks(answer)]) + "\n"
 
 
@@ -69,7 +69,7 @@ def _head(answer: AssembledMessage, events: list[Event], rest: bytes) -> Iterato
     if answer.error is not None:
         yield f"ERROR     {answer.error.get('type')}: {answer.error.get('message')}"
     elif not answer.complete:
-        yield "CUT OFF   there is no message_stop"
+        yield "CUT OFF   no message_stop event"
     if answer.usage is not None:
         yield f"usage     {_counts(answer.usage)}"
     if answer.usage_at_start is not None and answer.usage_at_start != answer.usage:
@@ -81,11 +81,11 @@ def _head(answer: AssembledMessage, events: list[Event], rest: bytes) -> Iterato
     told = ", ".join(name if n == 1 else f"{n} {name}" for name, n in counted.items())
     yield textwrap.fill(f"events    {told}", _WIDTH, subsequent_indent=" " * 10)
     if rest.strip():
-        yield f"left over {len(rest)} bytes that end no event"
+        yield f"left over {len(rest)} bytes of an incomplete event"
 
 
 def _counts(usage: dict[str, Any]) -> str:
-    """Input and output always, the other classes where there is any of them."""
+    """Return the token counts as text: input and output always, the others unless zero."""
     always = ("input", "output")
     counts = Tokens.of(usage).by_class()
     return " · ".join(f"{c.label} {n:,}" for c, n in counts if n or c.name in always)
@@ -117,4 +117,4 @@ def _json(event: Event) -> Any:
     try:
         return parse_json(event.data or b"")
     except ValueError:
-        return None  # counted as an event; it says nothing of the answer
+        return None  # counted as an event, but not part of the message

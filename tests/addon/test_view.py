@@ -70,7 +70,7 @@ Two words.
 
 def test_a_cut_stream_says_so_and_shows_what_came() -> None:
     text = answer_text(stream(Text("Said before the cut."), last=6))
-    assert "CUT OFF   there is no message_stop" in text
+    assert "CUT OFF   no message_stop event" in text
     assert "Said before" in text
     assert "usage     input 3,441 · output 2 ·" in text
 
@@ -78,7 +78,7 @@ def test_a_cut_stream_says_so_and_shows_what_came() -> None:
 def test_half_an_event_is_counted_not_shown() -> None:
     whole = stream(Text("All of it."))
     text = answer_text(whole + b"event: message_st")
-    assert "left over 17 bytes that end no event" in text
+    assert "left over 17 bytes of an incomplete event" in text
 
 
 def test_an_error_event_is_named() -> None:
