@@ -1,5 +1,5 @@
-"""From the proxy to the disk: the queue, the writer process, and the recorder that files exchanges.
+"""Recording: the queue behind the proxy, the writer process, and the recorder.
 
-`jobs` is the one message type, `queue` the buffer in memory, `process` the pipe to the writer
-process, `recorder` the end of it. Imports `redaction`, `storage`, `identity` and `hooks`.
+`jobs` defines the messages, `queue` is the buffer in memory, `process` the pipe to the writer
+process, `recorder` its consumer. Imports `redaction`, `storage`, `identity` and `hooks`.
 """

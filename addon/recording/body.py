@@ -16,7 +16,7 @@ from ccwire.wire.vocabulary import EndpointKind
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A decoded body without its secrets: its bytes, its JSON value if any, and what is written."""
+    """A decoded, redacted body: bytes, JSON value if any, and the `body` field of its file."""
 
     clean: bytes
     value: Any
@@ -30,9 +30,9 @@ def classify_body(
     redactor: Redactor,
     kind: EndpointKind,
 ) -> Body:
-    """A decoded body; `failed` says what decoding left out.
+    """Redact and classify a decoded body; `failed` is the decoding error, if any.
 
-    Bodies of calls are the user's own words; every other body is about the user.
+    Bodies of calls contain the user's own text; all others are redacted as telemetry.
     """
     clean = redactor.body(body) if kind in CALL_KINDS else redactor.telemetry(body)
     field: dict[str, Any] = {"type": "empty", "size": len(body)}
@@ -51,7 +51,7 @@ def classify_body(
 
 
 def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Header names in lower case; a repeated header's values joined."""
+    """Return headers by lower-case name; values of a repeated header are joined."""
     joined: dict[str, str] = {}
     for name, value in pairs:
         name = name.lower()

@@ -1,7 +1,7 @@
-"""Undoes content encodings chunk by chunk: gzip, deflate, br, zstd, and nothing else.
+"""Incremental decoders for content encodings: gzip, deflate, br and zstd.
 
-Data that is cut off or damaged is decoded as far as it goes, the same however it was cut into
-chunks; `failed` then says why. What grows past all reason is cut off too.
+Truncated or damaged data is decoded as far as possible, with the same result for any chunking;
+`failed` then contains the reason. Output is limited to `LARGEST` bytes per body.
 """
 
 import zlib
@@ -11,11 +11,11 @@ from typing import Protocol
 import brotli
 import zstandard
 
-LARGEST = 1 << 30  # decoded bytes of one body
+LARGEST = 1 << 30  # decoded bytes per body
 
 
 class Decoder(Protocol):
-    """Give it chunks; what it cannot decode it leaves out and says so in `failed`."""
+    """Decodes chunk by chunk; on an error, omits the rest and sets `failed` to the reason."""
 
     @property
     def failed(self) -> str | None: ...
@@ -24,14 +24,14 @@ class Decoder(Protocol):
 
 
 def decoder_for(content_encoding: str, largest: int = LARGEST) -> Decoder:
-    """A decoder for a Content-Encoding header, whatever it names."""
+    """Return a decoder for a Content-Encoding header; unknown encodings pass through."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
     steps = [_step(name, largest) for name in reversed(names) if name not in ("", "identity")]
     return steps[0] if len(steps) == 1 else _Chain(steps)
 
 
 def decode_all(content_encoding: str, body: bytes) -> tuple[bytes, str | None]:
-    """A whole body at once: what could be decoded, and what went wrong."""
+    """Decode a whole body; return the decoded bytes and the error, if any."""
     decoder = decoder_for(content_encoding)
     return decoder.decode(body), decoder.failed
 
@@ -51,7 +51,7 @@ def _step(name: str, largest: int) -> Decoder:
 
 
 class _Chain:
-    """Several encodings, the outermost first; with none, the identity."""
+    """A sequence of decoders, the outermost encoding first; the identity if empty."""
 
     def __init__(self, steps: list[Decoder]) -> None:
         self._steps = steps
@@ -67,7 +67,7 @@ class _Chain:
 
 
 class _Unknown:
-    """Passes through what it cannot decode, and says so."""
+    """Passes data of an unknown encoding through and reports it."""
 
     failed: str | None = "unknown content encoding"
 
@@ -76,22 +76,22 @@ class _Unknown:
 
 
 class _Damaged(Exception):
-    """The data cannot be what its encoding says."""
+    """The data is not valid in its encoding."""
 
 
 class _Codec(Protocol):
-    """One encoding; `decode` raises `_Damaged`, and is of no use after that."""
+    """A decoder for one encoding; unusable after `decode` has raised `_Damaged`."""
 
-    most_at_once: int  # bytes to give it at once, few enough that no bomb fills the memory
+    most_at_once: int  # input bytes per call, few enough that a decompression bomb stays small
 
     def decode(self, chunk: bytes) -> bytes: ...
 
 
 class _Careful:
-    """Runs a codec within bounds, and gets out of damaged data all that comes before the damage.
+    """Runs a codec with an output limit, and decodes damaged data up to the damage.
 
-    A codec that fails keeps what it had decoded by then, and some look ahead when they are given
-    much: what a codec makes of single bytes is what counts.
+    A codec that fails discards what it has decoded in that call, and some read ahead in large
+    inputs. So after a failure the same piece is decoded again byte by byte.
     """
 
     def __init__(self, codec: Callable[[], _Codec], largest: int) -> None:
@@ -152,7 +152,7 @@ class _Zlib:
         return out
 
     def decode_one(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """What one stream gives, and what comes after its end."""
+        """Decode one stream; return its output and the bytes after its end."""
         if self._object.eof:
             return b"", chunk
         try:
@@ -162,7 +162,7 @@ class _Zlib:
 
 
 class _Gzip:
-    """One or more members, each a stream of its own."""
+    """One or more gzip members."""
 
     most_at_once = 1 << 14
 
@@ -180,7 +180,7 @@ class _Gzip:
 
 
 class _Deflate:
-    """Servers disagree on whether deflate has a zlib header: the first bytes tell."""
+    """Deflate with or without a zlib header, detected by the first two bytes."""
 
     most_at_once = 1 << 14
 

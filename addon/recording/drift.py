@@ -1,10 +1,10 @@
-"""Compares finished exchanges with the shipped baseline while there is nothing else to do.
+"""Compares finished exchanges with the shipped baseline while the recorder is idle.
 
-Reads the exchanges and the session's transcript from disk again: the client never waits for it, and
-under load it comes later. Each novelty is reported once.
+Reads the exchanges and the session's transcript back from disk: the client never waits for it, and
+under load it is deferred. Each novelty is reported once.
 
-The baselines belong to the reading side, which this side does not import. They are found by name at
-run time (`BASELINES`), when the first exchange is compared; without them nothing is reported.
+The baselines belong to `correlate`, which `addon` does not import. They are resolved by name at run
+time (`BASELINES`), when the first exchange is compared.
 """
 
 import logging
@@ -27,7 +27,7 @@ _LARGEST_LINE = 1 << 20
 
 
 class Baseline(Protocol):
-    """What a release is known to send, receive and write; each method lists what is new."""
+    """The known formats of a release; each method returns what is not in them."""
 
     def unknowns_in_request(self, request: Mapping[str, Any]) -> list[str]: ...
 
@@ -38,7 +38,7 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A finished exchange: whose it is, its files, and the transcript it is told in."""
+    """A finished exchange to compare: its session, its files, and the session's transcript."""
 
     session_id: str | None
     version: str | None
@@ -48,7 +48,7 @@ class Sighting:
 
 
 class DriftWatch:
-    """`note(session_id, novelties)` is told what was found."""
+    """A queue of exchanges to compare; calls `note(session_id, novelties)` with what is new."""
 
     def __init__(self, note: Callable[[str | None, Iterable[str]], None]) -> None:
         self._note = note
@@ -60,7 +60,7 @@ class DriftWatch:
         self._queue.append(sighting)
 
     def look(self, seconds: float) -> None:
-        """Goes on for that long at most."""
+        """Compare queued exchanges for at most this long."""
         deadline = time.monotonic() + seconds
         while self._queue and time.monotonic() < deadline:
             sighting = self._queue.popleft()
@@ -69,7 +69,7 @@ class DriftWatch:
                 self._note(sighting.session_id, found)
                 for novelty in found:
                     client = sighting.version or "unknown version"
-                    logger.warning(f"ccwire: new in client {client}: {novelty}")
+                    logger.warning(f"ccwire: new in Claude Code {client}: {novelty}")
 
     def _novelties(self, sighting: Sighting) -> list[str]:
         if sighting.version not in self._baselines:
@@ -83,7 +83,7 @@ class DriftWatch:
             try:
                 found += look(parse_json(path.read_bytes()))
             except (OSError, ValueError):
-                continue  # filed elsewhere meanwhile: it is looked at there
+                continue  # moved or removed meanwhile
         if sighting.transcript is not None:
             for line in self._new_lines(sighting.transcript):
                 try:
@@ -95,7 +95,7 @@ class DriftWatch:
         return found
 
     def _new_lines(self, path: Path) -> list[bytes]:
-        """Whole lines that were written since the last look."""
+        """Return the complete lines written since the last call."""
         start = self._offsets.get(path, 0)
         try:
             with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The bytes of an exchange on disk: its two files and its line in the index. Pure.
+"""The content of an exchange's two files and of its line in the index. Pure.
 
 JSON that came over the wire is embedded byte for byte; only secrets are replaced.
 """
@@ -18,7 +18,7 @@ from ccwire.wire.vocabulary import EndedBy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedAnswer:
-    """How an answer came out, however it was carried."""
+    """The outcome of a response, streamed or not."""
 
     body: Any
     message: dict[str, Any] | None
@@ -31,7 +31,7 @@ class FinishedAnswer:
 
 
 def head(record_id: Mapping[str, Any], identity: Identity, direction: str, at: float) -> bytes:
-    """The first lines of a file: those that change when an exchange is filed elsewhere."""
+    """Return the first lines of a file: those that change when an exchange moves."""
     return lines(
         {
             "format": FORMAT,
@@ -59,7 +59,7 @@ def exchange_line(
     ended: float,
     first_byte: float | None,
 ) -> Exchange:
-    """The line of `exchanges.jsonl` for a finished exchange."""
+    """Return the `exchanges.jsonl` line of a finished exchange."""
     headers = joined_headers(response.headers) if response else {}
     message = answer.message or {}
     started = request["started"]
@@ -91,7 +91,7 @@ def response_fields(
     answer: FinishedAnswer,
     timing: Mapping[str, float | None],
 ) -> dict[str, Any]:
-    """Everything of a response file after its head; `response` is already redacted."""
+    """Return the fields of a response file after its head; `response` is already redacted."""
     headers = joined_headers(response.headers) if response else {}
     return {
         **request_fields,
@@ -111,7 +111,7 @@ def response_fields(
 
 
 def lines(fields: Mapping[str, Any]) -> bytes:
-    """One top-level field a line, so that a head can be read and replaced without the rest."""
+    """Write one top-level field per line, so that a head can be replaced without the rest."""
     return b"".join(b'"%s": %s,\n' % (name.encode(), dump(value)) for name, value in fields.items())
 
 
@@ -128,7 +128,7 @@ def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def elapsed(start: float, end: float) -> float:
-    """Seconds; none where the clock was set back meanwhile."""
+    """Return the seconds between two times; 0 if the clock was set back in between."""
     return max(0.0, end - start)
 
 

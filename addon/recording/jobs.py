@@ -1,9 +1,9 @@
-"""What the proxy hands over to be recorded: one message type for the queue, the pipe and the disk.
+"""The jobs that the proxy sends to the recorder: one set of messages for the queue and the pipe.
 
 The proxy puts jobs into a queue (`addon.recording.queue`). A thread takes them out in order and
-passes each to a `Sink`: the recorder itself, or the near end of the pipe to the writer process
-(`addon.recording.process`), whose far end passes the same job to its recorder. Every job names the
-flow that it belongs to.
+passes each to a `Sink`: the recorder itself, or the pipe to the writer process
+(`addon.recording.process`), which passes the same job to its recorder. Every job contains the id
+of its flow.
 """
 
 import logging
@@ -21,7 +21,7 @@ Headers = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSeen:
-    """A request as the proxy saw it, not yet redacted: never written as it is."""
+    """A request as the proxy received it; not redacted, so never written as it is."""
 
     flow_id: str
     started: float
@@ -40,7 +40,7 @@ class RequestSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseSeen:
-    """The head of a response as the proxy saw it."""
+    """Status line and headers of a response as the proxy received them."""
 
     at: float
     status: int
@@ -49,11 +49,11 @@ class ResponseSeen:
     headers: Headers
 
 
-# Named tuples: a stream makes one per chunk, and no other kind of record is made so quickly.
+# Named tuples, because a stream creates one per chunk and they are the fastest to create.
 
 
 class Begun(NamedTuple):
-    """A request was sent; `process` is the client's, once it has been looked up."""
+    """A request was received; `process` is the client's, once it has been looked up."""
 
     request: RequestSeen
     process: ClientProcess | None = None
@@ -64,14 +64,14 @@ class Begun(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The head of the response arrived."""
+    """The response's headers arrived."""
 
     flow_id: str
     response: ResponseSeen
 
 
 class Chunk(NamedTuple):
-    """Bytes of the response's body."""
+    """A chunk of the response body arrived."""
 
     flow_id: str
     at: float
@@ -85,7 +85,7 @@ class Lost(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The exchange is over, as far as the connection can tell."""
+    """The exchange ended; `ended_by` is judged by the connection alone."""
 
     flow_id: str
     at: float
@@ -94,7 +94,7 @@ class Ended(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Recording went wrong. An empty flow id: some exchange was lost; None: perhaps none was."""
+    """Recording failed. Empty flow id: an unknown exchange was lost; None: possibly none was."""
 
     flow_id: str | None
     error: Exception
@@ -104,7 +104,7 @@ Job = Begun | Answered | Chunk | Lost | Ended | Failed
 
 
 class Sink(Protocol):
-    """Whatever takes jobs: the recorder, or the pipe to the process that has one."""
+    """A consumer of jobs: the recorder, or the pipe to the writer process."""
 
     def handle(self, job: Job) -> None: ...
 
@@ -112,13 +112,13 @@ class Sink(Protocol):
         """Called after a batch of jobs."""
 
     def idle(self) -> None:
-        """Called when no job has come for a while."""
+        """Called when no job has arrived for a while."""
 
     def close(self) -> None: ...
 
 
 def handle_safely(sink: Sink, job: Job) -> None:
-    """Whatever goes wrong in recording is recorded itself, and the next job is handled."""
+    """Handle a job; on an exception, record the failure and continue."""
     try:
         sink.handle(job)
     except Exception as error:
@@ -126,7 +126,7 @@ def handle_safely(sink: Sink, job: Job) -> None:
 
 
 def safely(sink: Sink, act: Callable[[], None]) -> None:
-    """The same for what concerns no single exchange."""
+    """Call a method that concerns no single exchange; on an exception, record the failure."""
     try:
         act()
     except Exception as error:
@@ -137,4 +137,4 @@ def _record_failure(sink: Sink, failure: Failed) -> None:
     try:
         sink.handle(failure)
     except Exception:
-        logger.exception("ccwire: a loss could not be recorded")
+        logger.exception("ccwire: could not record a capture error")

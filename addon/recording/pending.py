@@ -1,6 +1,7 @@
-"""Exchanges whose process is known and its session not yet: they wait under `unknown/`.
+"""Exchanges whose process is known but not yet its session: they are kept under `unknown/`.
 
-Newer clients send for seconds before their session starts. What never gets a session stays there.
+Newer clients send requests for seconds before their session starts. An exchange that never gets a
+session stays there.
 """
 
 from dataclasses import dataclass, replace
@@ -18,12 +19,12 @@ _MOST_PROCESSES = 1000
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     finished: Finished
-    telemetry: str | None  # the session that its body names
+    telemetry: str | None  # the session named in its body
     since: float
 
 
 class PendingExchanges:
-    """Asks for each process in turn whether it has a session by now."""
+    """Finished exchanges without a session, grouped by process until its session is known."""
 
     def __init__(self, store: CaptureStore, books: SessionIndex, lookup: SessionLookup) -> None:
         self._store = store
@@ -34,23 +35,24 @@ class PendingExchanges:
     def add(
         self, process: ClientProcess, finished: Finished, telemetry: str | None, since: float
     ) -> None:
-        """A finished exchange that stands in the books of `unknown`."""
+        """Add a finished exchange that is in the index of `unknown`."""
         waiting = _Waiting(finished, telemetry, since)
         self._waiting.setdefault(process, []).append(waiting)
         if len(self._waiting) > _MOST_PROCESSES:
             del self._waiting[next(iter(self._waiting))]
 
     def file(self, patient_until: float) -> list[tuple[str, Finished]]:
-        """Files what waits: by its process, else, when it has waited so long, by its telemetry.
+        """Move exchanges to the session of their process, or of their telemetry if they are older.
 
-        Gives each that was filed with its session; they are in its books when those are written.
+        Telemetry counts only for exchanges that have waited since before `patient_until`. Return
+        each moved exchange with its session; the caller writes the index.
         """
         filed: list[tuple[str, Finished]] = []
         for process, waiting in list(self._waiting.items()):
             identity = self._session_of(process, waiting, patient_until)
             if identity.session_id is None:
                 continue
-            while waiting:  # one whose move fails stays where its part says; the others go on
+            while waiting:  # if a move fails, recovery finishes it, and the next call does the rest
                 finished = self._file(waiting.pop(0).finished, identity)
                 filed.append((identity.session_id, finished))
             del self._waiting[process]

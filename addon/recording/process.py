@@ -1,14 +1,14 @@
-"""The writer process: a recorder outside of the proxy, so that parsing and writing cost it no time.
+"""The writer process: a recorder outside the proxy, so that parsing and writing do not delay it.
 
 Theory of operation. The proxy's side, `RemoteSink`, collects jobs and sends them over a pipe, one
-pickled batch at a time; `main`, the process, passes each job to its recorder. A full pipe holds the
-sending thread up, never the event loop: the queue in front of it is what is bounded. The process
-reports back over a second pipe: first that it runs, then its log lines.
+pickled batch at a time; `main`, the process, passes each job to its recorder. A full pipe blocks
+only the sending thread, never the event loop; the queue in front of it is bounded. The process
+reports back over a second pipe: first that it is running, then its log lines.
 
-Ends. When the proxy stops or is killed, the pipe ends, and the process finishes its files. When the
-process is killed, what it had in flight is found by its part files, the batch being sent is lost
-and recorded as lost, and a new process is started. Where no process can run, the recorder runs in
-the proxy's own.
+Shutdown. When the proxy stops or is killed, the pipe closes and the process finishes its files.
+When the process is killed, exchanges in flight are recovered from their part files, the batch being
+sent is lost and recorded as lost, and a new process is started. If no process can be started, the
+recorder runs in the proxy process.
 """
 
 import contextlib
@@ -42,16 +42,16 @@ main(int(sys.argv[1]), sys.argv[2:])
 """
 _SIZE = struct.Struct("!Q")
 _BATCH_BYTES = 1 << 20
-_OVERHEAD = 200  # bytes that a job takes besides its body
+_OVERHEAD = 200  # estimated bytes per job, without its body
 _IDLE_SECONDS = 0.5
-_SETTLE_SECONDS = 0.1  # the index is written no more often: a burst of calls shares one write
+_SETTLE_SECONDS = 0.1  # at least this long between index writes: a burst of calls shares one
 _CLOSING_SECONDS = 14.0
 _RESTART_SECONDS = 1.0
 _HELLO_SECONDS = 15.0
 
 
 def is_possible() -> bool:
-    """Whether there is a Python to start, and a way to hear from it."""
+    """Return whether a Python process can be started with pipes to it."""
     return os.name == "posix" and bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
@@ -62,7 +62,7 @@ class RemoteSink:
         self._paths = paths
         self._batch: list[Job] = []
         self._size = 0
-        self._local: Recorder | None = None  # in this process, where no other one can run
+        self._local: Recorder | None = None  # the fallback in this process
         self._start()
 
     def handle(self, job: Job) -> None:
@@ -83,7 +83,7 @@ class RemoteSink:
             self._local.settle()
 
     def idle(self) -> None:
-        """Another process knows by itself when it has nothing to do."""
+        """Forward to a local recorder; the writer process detects idleness itself."""
         if self._local is not None:
             self._local.idle()
 
@@ -96,16 +96,16 @@ class RemoteSink:
             self._pipe.close()
         try:
             code = self._process.wait(_CLOSING_SECONDS)
-        except subprocess.TimeoutExpired:  # it goes on by itself, and ends when all is written
-            logger.warning("ccwire: the capture folder is slow: the last files are still written")
+        except subprocess.TimeoutExpired:  # it continues on its own and exits when done
+            logger.warning("ccwire: the capture folder is too slow; still writing the last files")
             return
         self._listener.join(1)
         if code:
-            logger.warning(f"ccwire: the writer process ended with {code} before all was written")
+            logger.warning(f"ccwire: the writer process exited early with code {code}")
             prepare(self._paths)
 
     def _start(self) -> None:
-        """Raises OSError where no process can be started."""
+        """Start the process; raise OSError if that fails."""
         self._started = time.monotonic()
         reading, writing = os.pipe()
         try:
@@ -116,7 +116,7 @@ class RemoteSink:
                 stdout=subprocess.DEVNULL,
                 bufsize=0,
                 pass_fds=(writing,),
-                start_new_session=True,  # Ctrl-C is for the proxy: this ends after it
+                start_new_session=True,  # Ctrl-C must reach only the proxy; this exits after it
             )
         except OSError:
             os.close(reading)
@@ -139,20 +139,20 @@ class RemoteSink:
             _write(self._pipe, pickle.dumps(batch, 5))
         except OSError:
             self._start_again()
-        except Exception as error:  # no memory: every exchange in this batch is incomplete
+        except Exception as error:  # out of memory: every exchange in this batch is incomplete
             flows = dict.fromkeys(job.flow_id for job in batch)
             self._batch += [Lost(flow_id) for flow_id in flows if flow_id]
             self.handle(Failed("", error))
 
     def _start_again(self) -> None:
-        """Somebody ended it: what it had in flight is found by its parts, the batch is lost."""
+        """Restart a dead process: recover its part files, and record the batch as lost."""
         if not self._pipe.closed:
             with contextlib.suppress(OSError):
                 self._pipe.close()
             code = self._process.wait()
-            logger.warning(f"ccwire: the writer process ended with {code} and is started again")
+            logger.warning(f"ccwire: the writer process exited with code {code}; restarting it")
         if time.monotonic() - self._started < _RESTART_SECONDS:
-            return  # not over and over: what comes meanwhile is lost, and recorded as lost
+            return  # limit the restart rate; jobs are lost until then, and recorded as lost
         prepare(self._paths)
         try:
             self._start()
@@ -161,7 +161,7 @@ class RemoteSink:
         self.handle(Failed("", ChildProcessError(errno.ECHILD, "the writer process was ended")))
 
     def _record_locally(self, batch: list[Job]) -> None:
-        """No other process can be had: this one does it, and nothing is lost by that."""
+        """Switch to a recorder in this process, starting with the unsent batch."""
         logger.warning("ccwire: could not start the writer process; writing in the proxy process")
         with contextlib.suppress(OSError):
             self._pipe.close()
@@ -171,11 +171,11 @@ class RemoteSink:
 
 
 def main(log_pipe: int, paths: list[str]) -> None:
-    """The process: takes batches until the pipe ends, then finishes what is open."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # these are for the proxy
+    """Run the writer process: handle batches until the pipe closes, then finish open exchanges."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the proxy handles these
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     log = _PipeLog(os.fdopen(log_pipe, "wb", buffering=0))
-    log.send()  # the first message: the process runs
+    log.send()  # the first message means that the process is running
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[log])
     recorder = recorder_for(CapturePaths(*map(Path, paths)))
     batches: Batches = queue.Queue(1)
@@ -208,7 +208,7 @@ def main(log_pipe: int, paths: list[str]) -> None:
 
 
 class _PipeLog(logging.Handler):
-    """Sends log lines back to the proxy, which writes them to its own log."""
+    """A log handler that sends lines to the proxy, which writes them to its own log."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
@@ -224,12 +224,15 @@ class _PipeLog(logging.Handler):
             self._unsent.clear()
 
     def send(self) -> None:
-        with contextlib.suppress(OSError):  # the proxy is gone
+        with contextlib.suppress(OSError):  # the proxy has exited
             _write(self._stream, pickle.dumps(self._unsent, 5))
 
 
 class _Listener(threading.Thread):
-    """Copies the process's log lines into the proxy's log; the first message means that it runs."""
+    """A thread that copies the process's log lines into the proxy's log.
+
+    The first message means that the process is running.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__(name="ccwire-listener", daemon=True)
@@ -238,13 +241,13 @@ class _Listener(threading.Thread):
         self._is_known = threading.Event()
 
     def is_running(self) -> bool:
-        """Whether the process has started to run; waits until that is known."""
+        """Return whether the process is running; wait for its first message or its end."""
         self._is_known.wait(_HELLO_SECONDS)
         return self._has_started
 
     def run(self) -> None:
         try:
-            with self._stream, contextlib.suppress(EOFError):  # killed while it was sending
+            with self._stream, contextlib.suppress(EOFError):  # killed while sending
                 while (lines := _read(self._stream)) is not None:
                     self._has_started = True
                     self._is_known.set()
@@ -255,7 +258,7 @@ class _Listener(threading.Thread):
 
 
 def _read_batches(stream: IO[bytes], batches: Batches) -> None:
-    """Ends with None, or with what went wrong: the process must never wait for more then."""
+    """Queue batches until the pipe closes, then None, or the error that ended reading."""
     try:
         while (batch := _read(stream)) is not None:
             batches.put(batch)
@@ -273,7 +276,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes]) -> Any:
-    """The next thing; None at the end. Raises EOFError where that is in the middle of one."""
+    """Return the next object, or None at the end; raise EOFError if an object is cut off."""
     head = _exactly(stream, _SIZE.size)
     if not head:
         return None
@@ -301,5 +304,5 @@ def _body_size(job: Job) -> int:
 
 
 def _for_the_pipe(error: Exception) -> Exception:
-    """An error that can be pickled: others than OSError may hold what cannot."""
+    """Return an error that can be pickled; anything but an OSError may not be."""
     return error if isinstance(error, OSError) else RuntimeError(type(error).__name__)

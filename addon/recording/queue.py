@@ -1,9 +1,9 @@
 """The queue between the proxy and the disk: a bounded buffer and the thread that drains it.
 
-The proxy's event loop only appends to memory. A thread takes the jobs out in batches, adds the
-client's process to each request, and passes the jobs to a sink in order. The queue is bounded in
-bytes (`LIMIT`): when the disk cannot keep up, exchanges lose their bodies, which is recorded, and
-the client never waits.
+The proxy's event loop only appends to memory. A thread takes jobs out in batches, adds the client's
+process to each request, and passes the jobs to a sink in order. The queue is bounded in bytes
+(`LIMIT`): when the disk cannot keep up, bodies are dropped and the loss is recorded; the client
+never waits.
 """
 
 import logging
@@ -20,13 +20,13 @@ logger = logging.getLogger("ccwire")
 
 LIMIT = 256 * 1024 * 1024  # bytes of bodies in memory
 
-# The thread shares the interpreter with the event loop: it works in batches, and lets the loop
-# send what has just arrived before it looks at it.
+# The thread shares the interpreter lock with the event loop: it works in batches, and first lets
+# the loop forward what has just arrived.
 _BATCH_SECONDS = 0.02
 _IDLE_SECONDS = 0.5
-_OVERHEAD = 200  # bytes that a chunk takes besides its own
+_OVERHEAD = 200  # estimated bytes per chunk, without its data
 
-ProcessOf = Callable[[str], ClientProcess | None]  # by connection id; may wait for the answer
+ProcessOf = Callable[[str], ClientProcess | None]  # takes a connection id; may block
 
 
 def _unknown_process(connection_id: str) -> None:
@@ -43,8 +43,8 @@ class JobQueue:
         self._process_of = process_of
         self._limit = limit
         self._jobs: deque[Job] = deque()
-        self._queued = 0  # bytes, counted by the loop's side only
-        self._done = 0  # bytes, counted by the thread only
+        self._queued = 0  # bytes; written by the event loop only
+        self._done = 0  # bytes; written by the thread only
         self._lossy: set[str] = set()
         self._wake = threading.Event()
         self._closing = False
@@ -60,7 +60,7 @@ class JobQueue:
             self._wake.set()
 
     def tee(self, flow_id: str) -> Callable[[bytes], bytes]:
-        """The callable that a streamed answer goes through: returns each chunk as it came."""
+        """Return a callable that queues a copy of each chunk and returns it unchanged."""
         append = self._jobs.append
         wake = self._wake
         now = time.time
@@ -80,7 +80,7 @@ class JobQueue:
         return through
 
     def close(self, timeout: float = 15.0) -> None:
-        """Writes what is queued, then ends the thread."""
+        """Handle everything that is queued, then stop the thread."""
         self._closing = True
         self._wake.set()
         self._thread.join(timeout)
@@ -112,7 +112,7 @@ class JobQueue:
                 time.sleep(_BATCH_SECONDS)
             self._wake.clear()
             closing = self._closing
-            for _ in range(len(self._jobs)):  # what comes meanwhile is for the next batch
+            for _ in range(len(self._jobs)):  # jobs that arrive meanwhile belong to the next batch
                 self._handle(self._jobs.popleft())
             safely(sink, sink.settle)
             if not woken:

@@ -1,7 +1,7 @@
-"""The recorder: follows each exchange from request to response and files it with its session.
+"""The recorder: tracks exchanges from request to response and writes them to session folders.
 
-Called from one thread only. An exchange of a known process that has no session yet waits under
-`unknown/` and is filed with the first session that process turns out to have.
+Called from one thread only. An exchange whose process is known but has no session yet is kept under
+`unknown/` and moved to the first session that the process gets.
 """
 
 import logging
@@ -43,9 +43,9 @@ from ccwire.wire.vocabulary import EndedBy, GapKind
 
 logger = logging.getLogger("ccwire")
 
-_IDLE_SECONDS = 0.05  # at a time: the next request must not find the writer busy
+_IDLE_SECONDS = 0.05  # short, so that the next request does not wait
 _CLOSING_SECONDS = 2.0
-_TELEMETRY_SECONDS = 15.0  # longer than any client takes to say which session it has
+_TELEMETRY_SECONDS = 15.0  # longer than any client takes to identify its session
 
 
 @dataclass(slots=True)
@@ -63,11 +63,11 @@ class _Open:
     first_byte: float | None = None
     last_byte: float | None = None
     lost: bool = False
-    unwritten: list[bytes] = field(default_factory=list)  # event lines for the part
+    unwritten: list[bytes] = field(default_factory=list)  # event lines for the part file
 
 
 class Recorder:
-    """One for each proxy."""
+    """Records the exchanges of one proxy."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Recorder:
         self._said: set[str] = set()
 
     def handle(self, job: Job) -> None:
-        """One job of the queue; see `addon.recording.jobs` for what each means."""
+        """Process one job of the queue; `addon.recording.jobs` defines them."""
         match job:
             case Chunk():
                 self._chunk(*job)
@@ -107,7 +107,7 @@ class Recorder:
         identity = self._identify(record, process)
         try:
             self._open[seen.flow_id] = self._opened(seen, record, identity, process)
-        except OSError as error:  # its session is known here, and must hear of the loss
+        except OSError as error:  # the session is known here, so record the loss in its manifest
             self._lose(identity.session_id, None, error)
 
     def _answered(self, flow_id: str, response: ResponseSeen) -> None:
@@ -134,7 +134,7 @@ class Recorder:
         exchange.unwritten += exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
 
     def _lost(self, flow_id: str) -> None:
-        """The queue overflowed: what follows of this answer is not known."""
+        """The queue overflowed: the rest of this response is missing."""
         if exchange := self._open.get(flow_id):
             exchange.lost = True
             self._gap(exchange.identity.session_id, "capture_error", exchange, "disk too slow")
@@ -180,7 +180,7 @@ class Recorder:
         logger.info(summary(session_id, line))
 
     def write_parts(self) -> None:
-        """After each batch: appends to the part files what a kill must not take."""
+        """Append new events to the part files, after each batch, so that they survive a kill."""
         for flow_id, exchange in list(self._open.items()):
             if exchange.unwritten:
                 try:
@@ -190,17 +190,17 @@ class Recorder:
                 exchange.unwritten.clear()
 
     def settle(self) -> None:
-        """After a batch or a few: writes parts and books, files what waited for a session."""
+        """Write part files and indexes, and file pending exchanges, after one or more batches."""
         self.write_parts()
         self._books.write()
         self._file_waiting(time.time() - _TELEMETRY_SECONDS)
 
     def idle(self) -> None:
-        """Nothing has happened for a while: time for what can wait."""
+        """Do deferred work while no jobs arrive."""
         self._drift.look(_IDLE_SECONDS)
 
     def close(self) -> None:
-        """A proxy that is stopped tells the end of each exchange; one that is killed does not."""
+        """Finish all open exchanges: only a killed proxy leaves any, a stopped one ends each."""
         for flow_id, exchange in list(self._open.items()):
             try:
                 self._gap(
@@ -214,7 +214,7 @@ class Recorder:
         self._drift.look(_CLOSING_SECONDS)
 
     def _failed(self, flow_id: str | None, error: Exception) -> None:
-        """What this exchange still held is given up; a kill or a stop finds its part."""
+        """Give up an exchange and record the loss; its part file stays for recovery."""
         exchange = self._open.pop(flow_id, None) if flow_id else None
         if exchange is not None:
             exchange.slot.part.close()
@@ -242,7 +242,7 @@ class Recorder:
         return exchange
 
     def _lose(self, session_id: str | None, exchange: _Open | None, error: Exception) -> None:
-        """One clear line a cause, and a gap in the manifest as soon as one can be written."""
+        """Log each cause once, and add a gap to the manifest as soon as it can be written."""
         self._gap(session_id, "capture_error", exchange, _reason(error))
         self._say(error)
 
@@ -251,14 +251,17 @@ class Recorder:
             return
         self._said.add(reason)
         logger.error(
-            f"ccwire: an exchange could not be captured ({reason}); the client is not affected"
+            f"ccwire: an exchange could not be captured ({reason}); Claude Code is not affected"
         )
         if not isinstance(error, OSError):
-            logger.debug("ccwire: what went wrong", exc_info=error)
+            logger.debug("ccwire: traceback of the capture error", exc_info=error)
 
     def _identify(self, record: RequestRecord, process: ClientProcess | None) -> Identity:
-        """Telemetry counts here only where there is no process to wait with: at its start a
-        client may name a session in it that it then never has."""
+        """Identify the session; use telemetry only if the process is unknown.
+
+        At startup, a client's telemetry may name a session that never exists. If the process is
+        known, the exchange can wait for better evidence.
+        """
         identity = identify(
             SessionEvidence(
                 header=record.header_session,
@@ -316,7 +319,7 @@ def _request_file(exchange: _Open, seen: RequestSeen) -> bytes:
 
 
 def _part_head(exchange: _Open) -> dict[str, Any]:
-    """What recovery needs of a request."""
+    """Return the parts of a request that recovery needs."""
     return {
         "flow_id": exchange.flow_id,
         "identified_by": exchange.identity.identified_by,

@@ -1,4 +1,4 @@
-"""Turns what a killed proxy left in flight into responses, so that every exchange is told."""
+"""Turns the part files that a killed proxy left into responses, so that no exchange is missing."""
 
 import logging
 import time
@@ -25,13 +25,13 @@ _UNREADABLE = ".unreadable"
 
 
 def recover(store: CaptureStore) -> int:
-    """Finishes every abandoned part; gives how many there were."""
+    """Finish every abandoned part file and return how many there were."""
     count = 0
     for folder in store.session_folders():
         for part, file in store.abandoned_parts(folder):
             try:
                 lines = _whole_lines(file.read())
-                if lines:  # else it was killed before it had told anything
+                if lines:  # else the proxy was killed before it wrote anything
                     _finish(store, part, lines)
                     count += 1
                 part.unlink(missing_ok=True)
@@ -57,7 +57,7 @@ def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
 
 
 def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
-    """Writes the response, unless it is there, and gives its line."""
+    """Write the response file, unless it exists, and return the exchange's index line."""
     response = None
     if events and "response" in events[0][1]:
         response = ResponseSeen(**events[0][1]["response"])
@@ -68,7 +68,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
     target = part.with_suffix(".json")
     place = parse_file_name(target.name)
     if place is None:
-        raise ValueError("not the name of a part")
+        raise ValueError("not the name of a part file")
     ids = {"flow_id": request["flow_id"], "sequence": place[0]}
     ended = part.stat().st_mtime
     first_byte = response.at if response else None
@@ -83,7 +83,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
         ended=ended,
         first_byte=first_byte,
     )
-    if target.exists():  # it was killed between the response and its line
+    if target.exists():  # the proxy was killed between writing the response and its index line
         return _told_by(target, line)
     timing = {
         "request_start": request["base"]["started"],
@@ -98,7 +98,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
 
 
 def _told_by(response_file: Path, line: Exchange) -> Exchange:
-    """The response was whole: its own account goes before the part's."""
+    """Return the line with the outcome from the complete response file, not the part file."""
     told = parse_json(read_file(response_file))
     message = told.get("message") or {}
     return Exchange.from_json(
@@ -117,7 +117,7 @@ def _told_by(response_file: Path, line: Exchange) -> Exchange:
 
 
 def _set_aside(part: Path, error: Exception) -> None:
-    """What cannot be read is kept out of the way, and counted."""
+    """Rename a part file that cannot be parsed, and record a gap."""
     part.rename(part.with_name(part.name + _UNREADABLE))
     name = type(error).__name__
     logger.warning(f"ccwire: {part.name} could not be recovered ({name}) and was set aside")
@@ -134,7 +134,7 @@ def _set_aside(part: Path, error: Exception) -> None:
 
 
 def _whole_lines(data: bytes) -> Lines:
-    """The lines that were written whole; a kill can cut only the last."""
+    """Return the complete lines; a kill can cut off only the last."""
     lines = []
     for raw in data.split(b"\n"):
         try:

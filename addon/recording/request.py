@@ -1,6 +1,6 @@
-"""Builds what is written for an exchange: the two files and the line. Pure: values in, bytes out.
+"""Builds the record of a request: redacted, decoded and classified. Pure: values in, values out.
 
-JSON that came over the wire is embedded as it came, its own bytes; only secrets are replaced.
+JSON from the wire is embedded byte for byte; only secrets are replaced.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ from ccwire.wire.json_text import text, whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRecord:
-    """A request ready to be written: redacted, its body classified, its facts read."""
+    """A request ready to be written: redacted, with its body classified and its headers parsed."""
 
     fields: dict[str, Any]
     tail: dict[str, Any]
-    base: dict[str, Any]  # what the exchange's line takes from the request
+    base: dict[str, Any]  # the request's fields in the exchange's index line
     facts: WireFacts
     header_session: str | None
     user_id_session: str | None
@@ -37,7 +37,7 @@ class RequestRecord:
 
 
 def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
-    """Reads everything from what is already redacted: no secret can become a fact or a name."""
+    """Build the record from redacted values only, so that no secret gets into a field or a name."""
     headers = joined_headers(redactor.headers(seen.headers))
     path, _, query = redactor.url(seen.target).partition("?")
     host = redactor.text(seen.host)

@@ -1,6 +1,7 @@
-"""Follows one answer while it streams: bytes in, event lines out, and at the end what came of it.
+"""Parses a response while it streams: bytes in, event lines out, a `FinishedAnswer` at the end.
 
-No file and no clock here. A line is what stands in `body.events` and, meanwhile, in the part file.
+Uses no files and no clock. An event line is an element of `body.events`; until the response ends it
+is kept in the part file.
 """
 
 from collections.abc import Iterable
@@ -25,11 +26,11 @@ class _Item(NamedTuple):
     event: Event
     at_ms: float
     data: Any  # its JSON value, or _NOT_JSON
-    cleared: object = None  # what its bytes were held against, and hold nothing of
+    cleared: object = None  # the redactor's literals, if its bytes contain none of them
 
 
 class StreamedAnswer:
-    """An SSE answer. `feed` gives the event lines that are safe to write."""
+    """An SSE response. `feed` returns the event lines that are safe to write."""
 
     def __init__(self, headers: dict[str, str], redactor: Redactor) -> None:
         self._redactor = redactor
@@ -51,10 +52,10 @@ class StreamedAnswer:
         return self._take(self._parser.feed(data))
 
     def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
-        """`ended_by` as the connection tells it; what the events tell goes first."""
+        """Return the outcome; events take precedence over the connection's `ended_by`."""
         self._take(self._parser.flush())
         if rest := self._parser.rest():
-            # A secret that was going on may go on in here, where nothing tells its characters.
+            # A secret that was still open may continue here, and its end cannot be found.
             is_open = self._across.is_open
             clean = self._redactor.mark("cut", rest) if is_open else self._redactor.body(rest)
         self._keep(self._across.flush())
@@ -85,7 +86,7 @@ class StreamedAnswer:
             cleared = self._redactor.literals if is_clean else None
             item = _Item(event, self._at_ms, _value(event.data), cleared)
             if piece := _piece(item.data):
-                # Without an escape in it the piece stands in the event as it is.
+                # Without a backslash, the raw event contains the piece unescaped.
                 ready += self._across.push(item, *piece, is_clean and b"\\" not in event.raw)
             else:
                 if _type(item.data) == "content_block_stop":
@@ -97,7 +98,7 @@ class StreamedAnswer:
         kept = []
         for item in items:
             event, value = item.event, item.data
-            # A secret may have become known while the item was held back.
+            # The redactor may have learned a secret while the item was held back.
             is_clean = item.cleared is self._redactor.literals
             clean = event.raw if is_clean else self._redactor.body(event.raw)
             if clean != event.raw:
@@ -110,7 +111,7 @@ class StreamedAnswer:
 
 
 class PlainAnswer:
-    """Any other answer, kept whole until it ends."""
+    """Any other response, kept in memory until it ends."""
 
     def __init__(self, headers: dict[str, str], redactor: Redactor, kind: EndpointKind) -> None:
         self._headers = headers
@@ -153,7 +154,7 @@ class PlainAnswer:
 
 
 class NoAnswer:
-    """Nothing came back."""
+    """No response arrived."""
 
     def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
         return []
@@ -180,7 +181,7 @@ def answer_for(
 
 
 def recovered_answer(events: Iterable[tuple[bytes, dict[str, Any]]]) -> FinishedAnswer:
-    """What a part file's event lines amount to; the proxy that wrote them is gone."""
+    """Return the outcome of a response from the event lines of its part file."""
     assembler = MessageAssembler()
     lines = []
     for line, event in events:
@@ -218,13 +219,13 @@ def sse_body(lines: list[bytes], size: int, encoding: str, failed: str | None) -
 def _event_line(event: Event, at_ms: float, is_json: bool) -> bytes:
     data = event.data
     if data is not None:
-        # A line end in JSON stands between its tokens, where a space does as well.
+        # A newline in JSON is whitespace between tokens, so a space can replace it.
         data = data.replace(b"\n", b" ") if is_json else dump(data.decode("utf-8", "replace"))
     return _line(event.event, at_ms, data, None if is_json and event.is_canonical else event.raw)
 
 
 def _line(event: str, at_ms: float | None, data: bytes | None, raw: bytes | None) -> bytes:
-    if at_ms is not None and data is not None and raw is None:  # as nearly every line is
+    if at_ms is not None and data is not None and raw is None:  # the usual case
         return b'{"event":%s,"at_ms":%.2f,"data":%s}' % (dump(event), at_ms, data)
     line = b'{"event":%s' % dump(event)
     if at_ms is not None:
@@ -243,7 +244,7 @@ def _value(data: bytes | None) -> Any:
 
 
 def _piece(data: Any) -> tuple[int | None, str, str] | None:
-    """A piece of text that goes on in the next event like it: its block, its field, itself."""
+    """Return block index, field name and text of a delta; None for any other event."""
     delta = data.get("delta") if _type(data) == "content_block_delta" else None
     if not isinstance(delta, dict) or (name := _text_field(delta)) is None:
         return None
@@ -260,7 +261,7 @@ def _type(data: Any) -> object:
 
 
 def _text_field(delta: dict[str, Any]) -> str | None:
-    """The delta's one field of text, whatever it is called."""
+    """Return the name of the delta's only text field, or None."""
     names = [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
     return names[0] if len(names) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Prepares a capture folder and builds the recorder for it, in whichever process that runs."""
+"""Prepares a capture folder and builds its recorder, in the proxy or in the writer process."""
 
 import logging
 from pathlib import Path
@@ -19,25 +19,25 @@ class CapturePaths(NamedTuple):
     """The files and folders that a capture reads and writes."""
 
     captures: Path
-    sessions: Path  # the map that the hooks write
+    sessions: Path  # the file that the hooks write
     claude_dir: Path
 
 
 def prepare(paths: CapturePaths) -> None:
-    """Creates the folder and recovers what a killed proxy left in it.
+    """Create the folder and recover the exchanges that a killed proxy left unfinished.
 
-    Whatever is wrong with the folder, the proxy starts: an error logged now would end it.
+    Problems are logged as warnings: mitmproxy exits when an error is logged during startup.
     """
     store = CaptureStore(paths.captures)
     try:
         store.prepare()
         if count := recover(store):
             what = "1 exchange" if count == 1 else f"{count} exchanges"
-            logger.warning(f"ccwire: recovered {what} of a killed proxy")
+            logger.warning(f"ccwire: recovered {what} left by a killed proxy")
     except OSError as error:
         logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
     except Exception as error:
-        logger.warning(f"ccwire: could not recover what a killed proxy left ({error!r})")
+        logger.warning(f"ccwire: could not recover exchanges left by a killed proxy ({error!r})")
 
 
 def recorder_for(paths: CapturePaths) -> Recorder:
