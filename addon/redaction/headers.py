@@ -1,4 +1,4 @@
-"""Which headers are secret by name, and which part of their value is the secret."""
+"""The headers that are secret by name, and the secret part of their values."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ SECRET_HEADERS = frozenset(
 
 
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
-    """How a request says who pays: api_key, oauth or none."""
+    """Return how a request authenticates: api_key, oauth or none."""
     names = {name.lower() for name, _ in headers}
     if "x-api-key" in names:
         return "api_key"
@@ -18,7 +18,7 @@ def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
 
 
 def secret_of(name: str, value: str) -> tuple[str, str]:
-    """Kind and secret part of a secret header: equal secrets are equal wherever they stand."""
+    """Return kind and secret of a header, without its scheme: equal secrets get equal hashes."""
     scheme, _, rest = value.partition(" ")
     secret = rest.strip() if rest and scheme.lower() in ("bearer", "basic") else value
     if "cookie" not in name:

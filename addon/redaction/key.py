@@ -1,4 +1,4 @@
-"""The key that redaction hashes with: made once for an installation, readable by its user only."""
+"""The key of the redaction hashes: created once per installation, readable by its user only."""
 
 import logging
 import secrets
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from addon.storage.files import locked, write_whole
 
-KEY_FILE = "redaction.key"  # beside the map of sessions
+KEY_FILE = "redaction.key"  # in the folder of sessions.json
 
 _SHORTEST = 32
 
@@ -14,10 +14,10 @@ logger = logging.getLogger("ccwire")
 
 
 def redaction_key(path: Path) -> bytes:
-    """The key in that file, made if need be; a key for this run only where none can be kept."""
+    """Return the key in that file, creating it if needed; a temporary key if that fails."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(path.parent):  # two proxies that start at once make one key
+        with locked(path.parent):  # two proxies that start at the same time must share one key
             key = path.read_bytes().strip() if path.exists() else b""
             if len(key) < _SHORTEST:
                 key = secrets.token_hex(_SHORTEST).encode()
@@ -26,8 +26,8 @@ def redaction_key(path: Path) -> bytes:
                 path.chmod(0o600)
     except OSError as error:
         logger.warning(
-            f"ccwire: no key can be kept in {path.parent} ({error.strerror}):"
-            " equal secrets look equal in this run only"
+            f"ccwire: could not store the redaction key in {path.parent} ({error.strerror});"
+            " hashes of secrets are comparable within this run only"
         )
         return secrets.token_bytes(_SHORTEST)
     return key

@@ -1,6 +1,6 @@
-"""What secrets look like: the literals they hold, the patterns that decide, the forms they take.
+"""Patterns of secrets: literals to search for, regular expressions to match, and encoded forms.
 
-Every pattern takes time in proportion to the text, whatever it holds.
+Every pattern runs in time linear in the text, for any input.
 """
 
 import base64
@@ -9,7 +9,7 @@ import re
 import urllib.parse
 from collections.abc import Iterable
 
-SHORTEST_LEARNED = 12  # a shorter one may be an ordinary word, and words stay
+SHORTEST_LEARNED = 12  # a shorter one may be an ordinary word
 
 _ANTHROPIC = b"sk-ant-"
 _JWT = b"eyJ"
@@ -17,10 +17,10 @@ _BEARERS = (b"Bearer", b"bearer", b"BEARER")
 
 TOKEN_LITERALS = (_ANTHROPIC, _JWT, *_BEARERS)
 _SCHEME = rb"(?:[Bb]earer|BEARER)(?:\s|%20|\+|\\+[tnr])"
-# A token ends where another begins, even where nothing stands between them.
+# A token ends where another begins, even without a separator.
 _WORD = rb"(?:(?!%b|sk-ant-)[A-Za-z0-9_\-])" % _SCHEME
 _TOKEN = rb"(?:(?!%b)(?:[A-Za-z0-9._~+/\-]|\\/|%%[0-9A-Fa-f]{2}))" % _SCHEME
-# The last: a run that begins like a JWT and is none is passed over whole, as nothing in it is one.
+# The last alternative skips a run that begins like a JWT but is none: it contains no token.
 TOKENS = re.compile(
     rb"(?P<anthropic>sk-ant-%(word)b++)"
     rb"|(?P<jwt>eyJ%(word)b{6,}+\.%(word)b{6,}+\.%(word)b*+)"
@@ -29,19 +29,19 @@ TOKENS = re.compile(
     rb"|eyJ%(word)b*+" % {b"word": _WORD, b"token": _TOKEN, b"scheme": _SCHEME}
 )
 
-# Base64 text, long enough to hold a secret.
+# Base64 text, long enough to contain a secret.
 ENCODED = re.compile(rb"(?:[A-Za-z0-9+/_\-]|\\/){16,}+={0,2}")
 TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
-# What a text may break off in: see `unfinished`.
+# For detecting a secret that is cut off at the end of a text: see `Redactor.unfinished`.
 TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-=%\\"
 OPEN_BEARER = re.compile(rb"%b{0,8}[%b]*+\Z" % (_SCHEME, re.escape(TOKEN_BYTES)))
 LONGEST_SCHEME = 64
 
 
 def is_token(data: bytes) -> bool:
-    """Whether nothing in it ends a token."""
+    """Return whether the data consists of token characters only."""
     return not data.strip(TOKEN_BYTES)
 
 
@@ -54,7 +54,7 @@ def kind_of(secret: bytes, usual: str = "bearer") -> str:
 
 
 def forms_of(text: str, secret: bytes) -> list[bytes]:
-    """What to look for to find a secret that the patterns alone would miss."""
+    """Return the encoded forms of a secret that the patterns alone would miss."""
     token = TOKENS.fullmatch(secret)
     if token and token["anthropic"]:
         return []
@@ -66,11 +66,11 @@ def forms_of(text: str, secret: bytes) -> list[bytes]:
             json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape"),
             urllib.parse.quote_from_bytes(secret, safe="").encode(),
         } - {secret}
-    return sorted(forms, key=len, reverse=True)  # the longest first: it may hold a shorter one
+    return sorted(forms, key=len, reverse=True)  # the longest first: it may contain a shorter one
 
 
 def _base64_shapes(secret: bytes) -> list[bytes]:
-    """The parts of base64 text that any text holding the secret must contain, by alignment."""
+    """Return the base64 text that any encoding of the secret contains, per byte alignment."""
     shapes: list[bytes] = []
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + secret)
@@ -82,7 +82,7 @@ def _base64_shapes(secret: bytes) -> list[bytes]:
 
 
 def starts_of(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
-    """All that a text can end with when it breaks off inside one of these."""
+    """Return all proper prefixes: what a text can end with when a secret is cut off."""
     return tuple({secret[:size] for secret in secrets for size in range(1, len(secret))})
 
 

@@ -1,8 +1,8 @@
-"""Takes secrets out of headers, URLs and bodies before anything is written.
+"""Replaces secrets in headers, URLs and bodies before anything is written.
 
-Works on bytes: literals find the candidates, a compiled pattern decides. A secret becomes
-`<redacted:kind:hash>` with a keyed hash, so equal secrets stay equal and nothing of one remains.
-Bodies are not parsed here.
+Works on bytes: literals find candidates, regular expressions decide. A secret becomes
+`<redacted:kind:hash>` with a keyed hash: equal secrets get equal hashes, and no part of a secret
+remains. Bodies are not parsed.
 """
 
 import base64
@@ -33,8 +33,8 @@ from addon.redaction.patterns import (
 
 _MOST_LEARNED = 64
 _SUSPECT = (*TOKEN_LITERALS, *ENCODED_LITERALS, b'"user_id"')
-# Who the user is: metadata.user_id in both its forms, and the same ids as fields of telemetry,
-# there also in JSON that is itself a string. With them go what logins carry, whatever its shape.
+# The user's identity: metadata.user_id in both its forms, and the same ids as telemetry fields,
+# also in JSON inside a string. Also the credentials of logins, in any form.
 _USER_ID = re.compile(rb'"user_id"\s*:\s*"(?:[^"\\]|\\.)*+"')
 _USER = re.compile(rb"\buser_([0-9A-Za-z\-]++)_account_([0-9A-Za-z\-]*+)(?=_session_)")
 _OF_SESSION = re.compile(rb"_session_[A-Za-z0-9\-]+\Z")
@@ -53,7 +53,7 @@ _URL_FIELD = re.compile(rf"((?<![^?&])({_ID_NAME.decode()}|code)=)([^&#]++)")
 
 
 class Redactor:
-    """Redacts with one key, and learns the secrets that headers carry to find them elsewhere."""
+    """Redacts with one key, and learns the secrets in headers to find them elsewhere."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -62,7 +62,7 @@ class Redactor:
         self.literals = _SUSPECT
 
     def body(self, data: bytes) -> bytes:
-        """A body, whole or one event of it."""
+        """Redact a body, or one event of it."""
         if not self.is_suspect(data):
             return data
         for forms, mark in self._learned.values():
@@ -77,18 +77,18 @@ class Redactor:
         return data
 
     def is_suspect(self, data: bytes) -> bool:
-        """Whether any literal of a secret stands in it: most events have none, and are done."""
+        """Return whether the data contains a literal of any secret; most events contain none."""
         for literal in self.literals:  # noqa: SIM110 - a generator takes twice as long
             if literal in data:
                 return True
         return False
 
     def telemetry(self, data: bytes) -> bytes:
-        """A body that is about the user: device, account and e-mail fields, base64 looked into."""
+        """Redact a telemetry body: also device, account and e-mail fields, and inside base64."""
         return self._ids(self.body(ENCODED.sub(self._encoded, data)))
 
     def text(self, value: str) -> str:
-        """A message, a name; the result is always proper text."""
+        """Redact a text; the result is always valid Unicode."""
         try:
             data = value.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -96,12 +96,12 @@ class Redactor:
         return self.body(data).decode("utf-8", "replace")
 
     def url(self, value: str) -> str:
-        """A URL, a path or a form, whose parts may hide a secret behind percent signs."""
+        """Redact a URL, a path or a form, including percent-encoded secrets."""
         clean = _URL_FIELD.sub(self._url_field, self.text(value))
         return _URL_PART.sub(self._url_part, clean) if "%" in clean or "+" in clean else clean
 
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Header values; those that are secret by name go whole."""
+        """Redact header values; those that are secret by name are replaced entirely."""
         pairs = list(pairs)
         for name, value in pairs:
             if name.lower() in SECRET_HEADERS:
@@ -113,8 +113,11 @@ class Redactor:
         return f"<redacted:{kind}:{digest}>".encode()
 
     def unfinished(self, text: bytes) -> tuple[int, bool] | None:
-        """Where a secret that the text may break off in begins, and whether any token character
-        would go on with it; None where the text can be looked at as it is."""
+        """Return where a secret starts that may be cut off at the end of the text.
+
+        The second value is whether any token character would continue that secret. Return None if
+        the text ends in no secret.
+        """
         tail = len(text.rstrip(TOKEN_BYTES))
         begins = [at for literal in LITERALS if (at := text.find(literal, tail)) >= 0]
         if found := OPEN_BEARER.search(text, max(0, tail - LONGEST_SCHEME)):
@@ -126,7 +129,7 @@ class Redactor:
         return (self._outside(text, min(begins)), is_running) if begins else None
 
     def _outside(self, text: bytes, place: int) -> int:
-        """The place, or the start of a learned secret that it lies within."""
+        """Return the position, or the start of the learned secret that contains it."""
         for forms, _ in self._learned.values():
             for form in forms:
                 at = text.find(form, max(0, place - len(form) + 1), place + len(form))
@@ -179,7 +182,7 @@ class Redactor:
 
     def _encoded(self, found: re.Match[bytes]) -> bytes:
         text = found[0].rstrip(b"=").replace(b"\\/", b"/").translate(TO_STANDARD)
-        for start in range(4):  # the run may have begun before the base64 did
+        for start in range(4):  # the match may start before the base64 text does
             part = text[start : len(text) - ((len(text) - start) % 4 == 1)]
             inside = base64.b64decode(part + b"=" * (-len(part) % 4))
             if self.body(inside) != inside:
@@ -191,7 +194,7 @@ class Redactor:
         return _NESTED_ID_FIELD.sub(self._id_field, _ID_FIELD.sub(self._id_field, data))
 
     def _tokens(self, data: bytes) -> bytes:
-        """Goes from literal to literal: the pattern alone takes fifty times as long."""
+        """Match only at literals: searching with the pattern alone takes fifty times as long."""
         places = {literal: at for literal in TOKEN_LITERALS if (at := data.find(literal)) >= 0}
         if not places:
             return data
@@ -224,7 +227,7 @@ class Redactor:
         if value.startswith((b"<redacted:", b"user_<redacted:")):
             return found[0]
         kind = _id_kind(found[2].decode())
-        session = _OF_SESSION.search(value)  # what is evidence stays
+        session = _OF_SESSION.search(value)  # keep the session id, which is evidence
         end = session.start() if session else len(value)
         return found[1] + found[2] + found[3] + self.mark(kind, value[:end]) + value[end:]
 

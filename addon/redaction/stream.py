@@ -1,4 +1,4 @@
-"""Finds secrets that a stream splits over several pieces of text."""
+"""Finds secrets that are split over several events of a stream."""
 
 from collections import deque
 from collections.abc import Callable
@@ -22,11 +22,11 @@ class _Text(NamedTuple):
 
 
 class DeltaRedactor[T]:
-    """Give it each item with its piece of text; it gives back what may be written, in order.
+    """Takes items with pieces of text, and returns in order those that are safe to write.
 
-    Items are held back only while a secret may still be going on in their text. Where one is found
-    its item is made anew by `rewrite(item, text)`: the first piece gets the clean text, since
-    where the secret was cut cannot be kept. Pieces of one field of one block are one text.
+    An item is held back only while its text may end in an unfinished secret. Items that contain a
+    secret are rebuilt by `rewrite(item, text)`: the first gets the redacted text, because the
+    splits within a secret cannot be kept. The pieces of one field of one block form one text.
     """
 
     def __init__(self, redactor: Redactor, rewrite: Callable[[T, str], T]) -> None:
@@ -34,7 +34,7 @@ class DeltaRedactor[T]:
         self._rewrite = rewrite
         self._queue: deque[_Held[T]] = deque()
         self._open: dict[_Text, list[_Held[T]]] = {}
-        self._running: set[_Text] = set()  # those whose secret any token character goes on with
+        self._running: set[_Text] = set()  # whose secret any token character continues
 
     @property
     def is_open(self) -> bool:
@@ -43,11 +43,11 @@ class DeltaRedactor[T]:
     def push(
         self, item: T, block: int | None, name: str, piece: str, is_clean: bool = False
     ) -> list[T]:
-        """An item with a piece of text; `is_clean` where it is known to hold nothing suspect."""
+        """Add an item with a piece of text; `is_clean` if it is known to contain no literal."""
         data = piece.encode("utf-8", "surrogatepass")
         is_plain = not self._queue and (is_clean or not self._redactor.is_suspect(data))
         if is_plain and self._redactor.unfinished(data) is None:
-            return [item]  # as nearly every piece is
+            return [item]  # the usual case
         text = _Text(block, name)
         held = _Held(item, data, is_settled=False)
         self._queue.append(held)
@@ -58,17 +58,17 @@ class DeltaRedactor[T]:
         return self._ready()
 
     def other(self, item: T) -> list[T]:
-        """An item without text; a secret may go on after it."""
+        """Add an item without text; a secret may continue after it."""
         self._queue.append(_Held(item))
         return self._ready()
 
     def end(self, block: int | None) -> None:
-        """No more text of this block will come."""
+        """End a block: no more text will follow."""
         for text in [text for text in self._open if text.block == block]:
             self._end(text)
 
     def flush(self) -> list[T]:
-        """No more of anything will come."""
+        """End all blocks and return the remaining items."""
         for text in list(self._open):
             self._end(text)
         return self._ready()
@@ -93,7 +93,7 @@ class DeltaRedactor[T]:
             self._running.discard(text)
 
     def _settle(self, pieces: list[_Held[T]], text: bytes) -> None:
-        """Cleans the text that the pieces begin with, and settles those that end within it."""
+        """Redact the text at the start of the pieces, and mark those that end in it as settled."""
         clean = self._redactor.body(text)
         end = 0
         for held in pieces:
