@@ -1,5 +1,5 @@
-"""Whose session an exchange is: the evidence, and where it is looked up.
+"""Identifies the session of an exchange: the evidence, and where it is looked up.
 
 `session` ranks the evidence and is pure; `processes` and `socket_table` find the process behind a
-connection, `lookup` its session, `live_records` what the client says of itself. Imports `hooks`.
+connection, `lookup` its session, `live_records` reads the client's own records. Imports `hooks`.
 """

@@ -1,6 +1,6 @@
-"""The client's live records, `sessions/<pid>.json`: one a running client, gone when it ends.
+"""The client's live records, `sessions/<pid>.json`: one per running client, removed when it exits.
 
-Only files named by a number are opened; what lies beside them may be secret.
+Only files named by a number are opened; other files in that folder may be secret.
 """
 
 import re
@@ -15,7 +15,7 @@ _NAME = re.compile(r"\d+\.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRecord:
-    """What a running client says of itself; times in seconds since the epoch."""
+    """A running client's own record; times in seconds since the epoch."""
 
     pid: int
     session_id: str | None
@@ -38,7 +38,7 @@ def live_records(claude_dir: Path) -> list[LiveRecord]:
 
 
 def read_live_record(path: Path) -> LiveRecord | None:
-    """None for a record that is gone or half written."""
+    """Return the record, or None if it is missing or incomplete."""
     try:
         value = parse_json(path.read_bytes())
     except (OSError, ValueError):

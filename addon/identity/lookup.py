@@ -1,6 +1,6 @@
-"""The session of a process: from the hooks' map, from the client's live records, from the wire.
+"""Looks up the session of a process: in sessions.json, the client's live records, earlier requests.
 
-Asked afresh for every request, since `/clear` changes the session of a living process.
+Called for every request, because `/clear` changes the session of a running process.
 """
 
 from pathlib import Path
@@ -14,21 +14,21 @@ ProcessId = tuple[int, float]
 
 
 class SessionLookup:
-    """Knows the map's file and the client's folder, and what the wire has told of a process."""
+    """Looks in sessions.json and the client's folder, and remembers what requests contained."""
 
     def __init__(self, sessions: SessionsMap, claude_dir: Path) -> None:
         self._sessions = sessions
         self._claude_dir = claude_dir
-        self._told: dict[ProcessId, str] = {}  # the session that its last calls named on the wire
+        self._told: dict[ProcessId, str] = {}  # the session in the process's latest requests
         self._clients: set[ProcessId] = set()
 
     def tell(self, process: ClientProcess | None, session_id: str) -> None:
-        """The wire named this process's session."""
+        """Remember the session that a request of this process contained."""
         if process is not None:
             self._told[process.pid, process.created] = session_id
 
     def is_client(self, process: ClientProcess) -> None:
-        """This process calls itself the client, so no ancestor speaks for it."""
+        """Remember that this process is a client, so that its ancestors are not looked up."""
         self._clients.add((process.pid, process.created))
 
     def entry(self, session_id: str) -> SessionEntry | None:
@@ -49,12 +49,12 @@ class SessionLookup:
         return None
 
     def by_live_record(self, process: ClientProcess | None) -> str | None:
-        """`sessions/<pid>.json` in the client's folder; files beside it are never opened."""
+        """Look in `sessions/<pid>.json` in the client's folder; open no other file there."""
         if process is None:
             return None
         record = read_live_record(self._claude_dir / "sessions" / f"{process.pid}.json")
         if record is None or record.pid != process.pid:
             return None
-        # One that a crashed client left behind is older than the process that has its pid now.
+        # A record left by a crashed client is older than the process that now has its pid.
         is_stale = record.started_at is not None and record.started_at < process.created - TOLERANCE
         return None if is_stale else record.session_id

@@ -1,6 +1,6 @@
-"""Which process is at the other end of a connection: port to pid to ancestors.
+"""Finds the process at the other end of a connection: from port to pid to ancestors.
 
-Runs off the event loop, once a connection. A client in another pid namespace has no pid here.
+Runs outside the event loop, once per connection. A client in another pid namespace has no pid here.
 """
 
 import logging
@@ -25,7 +25,7 @@ _ASKED_FIRST = 64
 
 @dataclass(frozen=True, slots=True)
 class ClientProcess:
-    """A process and those that started it, nearest first; each with the time it started."""
+    """A process and its ancestors, nearest first, each with its start time."""
 
     pid: int
     created: float
@@ -33,7 +33,7 @@ class ClientProcess:
 
 
 class ProcessResolver:
-    """Looks connections up in a thread of its own and remembers what it found."""
+    """Looks up connections in its own thread and caches the results."""
 
     def __init__(self, find: Callable[[Address, Address], ClientProcess | None]) -> None:
         self._find = find
@@ -51,8 +51,8 @@ class ProcessResolver:
             return None
         try:
             return future.result(_PATIENCE)
-        except Exception as error:  # whatever a system's tables hold, the exchange is captured
-            logger.debug("ccwire: a client's process was not found", exc_info=error)
+        except Exception as error:  # a failed lookup must not prevent the capture
+            logger.debug("ccwire: could not find the client's process", exc_info=error)
             return None
 
     def close(self) -> None:
@@ -60,11 +60,11 @@ class ProcessResolver:
 
 
 class ProcessTable:
-    """Finds the owner of a connection; processes met before are asked first."""
+    """Finds the owner of a connection; checks processes found earlier first."""
 
     def __init__(self) -> None:
-        self._met: dict[int, ClientProcess] = {}  # the last one met comes last
-        # Who started the proxy did not start the client because of it: never a client of ours.
+        self._met: dict[int, ClientProcess] = {}  # the most recent one last
+        # Ancestors of the proxy are excluded: a session that started the proxy is not its client.
         self._own = frozenset(pid for pid, _ in _ancestors(os.getpid()))
 
     def find(self, client: Address, proxy: Address) -> ClientProcess | None:

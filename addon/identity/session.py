@@ -1,7 +1,7 @@
-"""Which session an exchange belongs to: a pure function from evidence to a name.
+"""Identifies the session of an exchange: a pure function from evidence to a session id.
 
-The order is the strength of the evidence; when two disagree the stronger wins and the conflict is
-told. Where the evidence comes from (headers, bodies, processes, files) is not known here.
+Evidence is ranked by strength; when two sources disagree, the stronger wins and the conflict is
+reported. Collecting the evidence (headers, bodies, processes, files) is done elsewhere.
 """
 
 import re
@@ -22,7 +22,7 @@ _TELEMETRY_SESSION = re.compile(rb'"session_?[iI][dD]\\*"\s*:\s*\\*"([A-Za-z0-9-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEvidence:
-    """What is known of an exchange's session, by source; None where a source is silent."""
+    """The session id of an exchange per source; None where a source has none."""
 
     header: str | None = None
     user_id: str | None = None
@@ -40,7 +40,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireFacts:
-    """What a request says of itself in its headers, besides the session."""
+    """Facts from a request's headers, except the session."""
 
     agent_id: str | None = None
     parent_agent_id: str | None = None
@@ -53,7 +53,7 @@ class WireFacts:
 
 
 def identify(evidence: SessionEvidence) -> Identity:
-    """The strongest evidence that names a usable session."""
+    """Return the session with the strongest evidence, ignoring unusable ids."""
     ranked: list[tuple[IdentifiedBy, str | None]] = [
         ("header", evidence.header),
         ("user_id", evidence.user_id),
@@ -70,12 +70,12 @@ def identify(evidence: SessionEvidence) -> Identity:
 
 
 def is_usable(session_id: object) -> bool:
-    """Whether a session of that name can have a folder of its own, also where case is nothing."""
+    """Return whether the id can be a folder name, also on a case-insensitive file system."""
     return is_session_id(session_id) and str(session_id).lower() != UNKNOWN
 
 
 def wire_facts(headers: Mapping[str, str]) -> WireFacts:
-    """Reads the client's own headers; names are lower case."""
+    """Parse the client's headers; names are lower case."""
     version, entrypoint = _user_agent(headers.get("user-agent", ""))
     return WireFacts(
         agent_id=headers.get("x-claude-code-agent-id"),
@@ -90,7 +90,7 @@ def wire_facts(headers: Mapping[str, str]) -> WireFacts:
 
 
 def session_in_user_id(body: object) -> str | None:
-    """The session in `metadata.user_id`: `user_…_session_<id>`, or a JSON object as a string."""
+    """Return the session in `metadata.user_id`: `user_…_session_<id>`, or JSON in a string."""
     metadata = body.get("metadata") if isinstance(body, dict) else None
     user_id = metadata.get("user_id") if isinstance(metadata, dict) else None
     if not isinstance(user_id, str):
@@ -108,7 +108,7 @@ def session_in_user_id(body: object) -> str | None:
 
 
 def session_in_telemetry(body: bytes) -> str | None:
-    """The one session that a telemetry body names; None where it names several or none."""
+    """Return the session in a telemetry body; None if it contains several or none."""
     named = {found[1] for found in _TELEMETRY_SESSION.finditer(body)}
     return named.pop().decode() if len(named) == 1 else None
 

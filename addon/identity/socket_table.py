@@ -1,8 +1,8 @@
-"""Linux's own table of sockets: faster than asking each process for all its connections.
+"""The Linux socket table: faster than listing the connections of every process.
 
-A client may close a connection within milliseconds, and then nobody can tell whose it was. The
-kernel is asked for the one socket; the table as a file is long on a busy machine, and a line of it
-may be missed while others come and go, so it is read only where the kernel may not be asked.
+A client may close a connection within milliseconds; after that its owner cannot be found. So the
+kernel is asked for the one socket by netlink. `/proc/net/tcp` is only a fallback: it is long on a
+busy machine, and reading it can miss a line while connections open and close.
 """
 
 import os
@@ -23,12 +23,12 @@ def is_there() -> bool:
 
 
 def owner(client: Address, proxy: Address, asked_first: Iterable[int]) -> int | None:
-    """The process that holds the client's end; those likely to are asked first."""
+    """Return the pid that owns the client's socket; check `asked_first` before other processes."""
     try:
         inode = _asked(client, proxy)
-    except OSError:  # a sandbox may forbid the question
+    except OSError:  # a sandbox may forbid netlink
         inode = None
-    inode = inode or _read(client, proxy)  # a kernel that cannot answer says the same as "none"
+    inode = inode or _read(client, proxy)  # "not supported" and "not found" look the same
     if inode is None:
         return None
     link = f"socket:[{inode}]"
@@ -40,7 +40,7 @@ def owner(client: Address, proxy: Address, asked_first: Iterable[int]) -> int | 
 
 
 def _asked(client: Address, proxy: Address) -> int | None:
-    """Asks the kernel for the socket between the two (`sock_diag(7)`)."""
+    """Ask the kernel for the inode of the socket between the two (`sock_diag(7)`)."""
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
     ends = [
         socket.inet_pton(family, h.partition("%")[0]).ljust(16, b"\0") for h, _ in (client, proxy)
@@ -57,7 +57,7 @@ def _asked(client: Address, proxy: Address) -> int | None:
     if kind != _BY_FAMILY or len(answer) < 88:
         return None  # no such socket
     (inode,) = struct.unpack_from("=I", answer, 84)
-    is_between = answer[20:24] == between[:4]  # else it is one that listens
+    is_between = answer[20:24] == between[:4]  # else it is a listening socket
     return inode or None if is_between else None
 
 
@@ -77,7 +77,7 @@ def _read(client: Address, proxy: Address) -> int | None:
 
 
 def _hexadecimal(family: int, address: Address) -> str:
-    """As the table writes it: 32-bit words in the machine's own byte order."""
+    """Format an address as the table does: 32-bit words in native byte order."""
     host, port = address
     if family == socket.AF_INET6 and ":" not in host:
         host = f"::ffff:{host}"
@@ -100,5 +100,5 @@ def _open_files(pid: int) -> set[str]:
             except OSError:
                 continue  # closed meanwhile
     except OSError:
-        return set()  # gone, or not ours to look at
+        return set()  # exited, or not permitted
     return links
