@@ -1,4 +1,4 @@
-"""Starting a client so that its calls are captured: the proxy, the environment, the command line.
+"""Starts a client behind the proxy: the proxy process, the environment, the command line.
 
 `environment` and `arguments` are pure, `proxy` and `client` run processes. Imports
 `claude_settings`.

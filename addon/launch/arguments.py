@@ -1,4 +1,4 @@
-"""The client's command line: which words start it, and `--settings` with our hooks in it. Pure."""
+"""The client's command line: detects the client, and adds our hooks to `--settings`. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from ccwire.wire.versions import Version
 
 SETTINGS_SINCE = (1, 0, 61)
-# With these first the client is not asked anything, so no session starts and no flag is wanted.
+# These subcommands start no session, so they get no `--settings`.
 _SUBCOMMANDS = frozenset(
     {"agents", "auth", "auto-mode", "config", "doctor", "gateway", "install", "mcp"}
     | {"migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade"}
@@ -24,9 +24,9 @@ class UserSettings:
 
 
 def client_in(command: Sequence[str]) -> int | None:
-    """How many leading words start the client itself; None for any other command.
+    """Return how many leading words start the client; None for any other command.
 
-    `claude …` and `node …/cli.js …` are the client; `npx …` and scripts may take no flag of ours.
+    `claude …` and `node …/cli.js …` are the client; `npx …` and scripts may not accept our flag.
     """
     if PurePath(command[0]).stem == "claude":
         return 1
@@ -37,7 +37,7 @@ def client_in(command: Sequence[str]) -> int | None:
 
 
 def takes_settings(version: Version | None, arguments: Sequence[str]) -> bool:
-    """Whether this client, so called, understands `--settings`."""
+    """Return whether this version accepts `--settings` with these arguments."""
     if version is None or version < SETTINGS_SINCE:
         return False
     first = next((word for word in arguments if not word.startswith("-")), None)
@@ -45,7 +45,7 @@ def takes_settings(version: Version | None, arguments: Sequence[str]) -> bool:
 
 
 def user_settings(arguments: Sequence[str]) -> UserSettings:
-    """Takes `--settings X` or `--settings=X` out; given twice, the last one counts."""
+    """Extract `--settings X` or `--settings=X`; if given twice, the last one counts."""
     value = None
     rest: list[str] = []
     words = iter(arguments)
@@ -62,7 +62,7 @@ def user_settings(arguments: Sequence[str]) -> UserSettings:
 
 
 def merged_settings(own: Mapping[str, Any], hooks: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's settings for this run with our hooks after theirs."""
+    """Return the user's settings with our hooks appended to theirs."""
     theirs = own.get("hooks")
     merged = dict(theirs) if isinstance(theirs, dict) else {}
     for event, groups in hooks.items():

@@ -1,4 +1,4 @@
-"""Runs a command in the user's own terminal behind a proxy: signals and exit code pass through."""
+"""Runs a command in the user's terminal behind a proxy: signals and exit code pass through."""
 
 import signal
 import subprocess
@@ -10,13 +10,16 @@ from types import FrameType
 from addon.launch.proxy import Proxy, ProxyError
 
 _WATCH_SECONDS = 0.2
-# Ctrl-C and Ctrl-\ reach the child from the terminal itself; these come to us alone.
+# Only this process receives these; Ctrl-C and Ctrl-\ reach the child from the terminal.
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
 
 
 def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Gives the command's exit code, 128 + n where a signal ended it. Raises OSError."""
+    """Run the command and return its exit code, or 128 + n if signal n ended it.
+
+    Raise OSError if it cannot be started.
+    """
     previous = {}
     child = subprocess.Popen(list(command), env=dict(environment))
 
@@ -41,17 +44,17 @@ def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, s
 
 
 def _watch(proxy: Proxy, ended: threading.Event, say: Callable[[str], None]) -> None:
-    """A proxy that dies is started again on its port; if it cannot be, the client is told no."""
+    """Restart the proxy on its port when it dies; give up if it cannot be restarted."""
     while not ended.wait(_WATCH_SECONDS):
         if proxy.returncode is None:
             continue
-        say("the proxy has died; calls that were in flight fail. Starting it again…")
+        say("the proxy exited unexpectedly; calls in flight have failed. Restarting it…")
         try:
             proxy.start()
         except ProxyError as error:
-            say(f"the proxy could not be started again ({error}): end the client, nothing works")
+            say(f"could not restart the proxy ({error}); exit Claude Code, its calls will fail")
             return
-        say("the proxy is back on its port; the client can go on.")
+        say("the proxy is running again; you can continue.")
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,6 @@
-"""What a client needs to go through the proxy: its environment and its arguments. Pure.
+"""The environment that makes a client use the proxy. Pure.
 
-Nothing of the user's configuration changes: all of it is for one child process.
+It applies to one child process; the user's configuration does not change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
 def proxied_environment(
     environment: Mapping[str, str], port: int, ca_file: str, hosts: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The child's environment: the proxy for all but loopback, and its certificate trusted."""
+    """Return the child's environment: proxy for all but loopback, and trust in its certificate."""
     child = dict(environment)
     for name in _PROXY_NAMES:
         child[name] = f"http://127.0.0.1:{port}"
@@ -30,7 +30,7 @@ def proxied_environment(
 
 
 def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:
-    """Whether an item of NO_PROXY would let a captured host go around the proxy."""
+    """Return whether an item of NO_PROXY would make a captured host bypass the proxy."""
     name = no_proxy.strip().lower().partition(":")[0].lstrip("*").lstrip(".")
     return not name or any(host == name or host.endswith("." + name) for host in hosts)
 

@@ -1,4 +1,4 @@
-"""Starts the capturing proxy as a child process on a loopback port, and stops it again."""
+"""Starts and stops the capturing proxy as a child process on a loopback port."""
 
 import os
 import re
@@ -20,11 +20,11 @@ _PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
 
 class ProxyError(Exception):
-    """The proxy did not start; the text says why."""
+    """The proxy did not start; the message is the reason."""
 
 
 class Proxy:
-    """A `mitmdump` with the add-on; use as a context manager."""
+    """A `mitmdump` process with the add-on; a context manager."""
 
     def __init__(
         self,
@@ -95,15 +95,15 @@ class Proxy:
                 env={
                     **python_environment(),
                     "PYTHONUNBUFFERED": "1",
-                },  # its log shows when it is ready
-                start_new_session=True,  # Ctrl-C is for the client; the proxy ends after it
+                },  # readiness is read from its log
+                start_new_session=True,  # Ctrl-C must reach only the client
             )
         finally:
             os.close(descriptor)
         self._wait_until_it_listens()
 
     def stop(self) -> None:
-        """Asks it to finish its files, and waits for that."""
+        """Stop the proxy and wait until it has finished its files."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -132,7 +132,7 @@ class Proxy:
             time.sleep(0.02)
         said = self.log.read_bytes()
         self.kill()
-        raise ProxyError(_last_line(said) or "it said nothing")
+        raise ProxyError(_last_line(said) or "it logged nothing")
 
 
 def _last_line(said: bytes) -> str:

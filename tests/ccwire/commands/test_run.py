@@ -120,8 +120,8 @@ def test_a_proxy_that_dies_comes_back_on_its_port_and_says_so(home: Path) -> Non
         os.kill(proxy, signal.SIGKILL)
         out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, "done\n")
-    assert "the proxy has died" in err
-    assert "the proxy is back on its port" in err
+    assert "the proxy exited unexpectedly" in err
+    assert "the proxy is running again" in err
 
 
 def test_settings_that_cannot_be_read_are_one_sentence(home: Path) -> None:
