@@ -1,4 +1,4 @@
-"""The client's settings files as they stand: where each scope has its own, and our hooks in it.
+"""Claude Code's settings files: the path per scope, and the state of our hooks in it.
 
 `hooks_text` edits the text, and `install` writes it.
 """
@@ -36,7 +36,7 @@ __all__ = [
     "settings_path",
 ]
 
-# The weakest first: where two scopes differ, the client heeds the later one.
+# The weakest first: where two scopes differ, the later one wins.
 SCOPES = ("user", "project", "local")
 
 # What an administrator sets; it goes before all scopes.
@@ -48,7 +48,7 @@ MANAGED = Path(
 
 
 class SettingsError(Exception):
-    """A settings file that cannot be read or changed; a sentence that says which, where and why."""
+    """A settings file cannot be read or changed; the message names the file, place and reason."""
 
 
 _NO_HOOKS = HooksFound({}, None)
@@ -56,7 +56,7 @@ _NO_HOOKS = HooksFound({}, None)
 
 @dataclass(frozen=True, slots=True)
 class ScopeStatus:
-    """One scope as it stands; `error` says why its file cannot be read."""
+    """The state of our hooks in one scope; `error` is the reason its file cannot be read."""
 
     scope: str
     path: Path
@@ -67,7 +67,7 @@ class ScopeStatus:
 
 
 def installed_scopes(claude_dir: Path, project: Path) -> list[str]:
-    """The scopes whose hooks really tell of a session's start."""
+    """Return the scopes with a working SessionStart hook."""
     return [
         status.scope
         for status in scope_statuses(claude_dir, project)
@@ -78,7 +78,7 @@ def installed_scopes(claude_dir: Path, project: Path) -> list[str]:
 def scope_statuses(
     claude_dir: Path, project: Path, scopes: Iterable[str] = SCOPES
 ) -> list[ScopeStatus]:
-    """How our hooks stand in each scope; a file that cannot be read is told of, not raised."""
+    """Return the state of our hooks per scope; unreadable files are reported in `error`."""
     return [_status(scope, settings_path(scope, claude_dir, project)) for scope in scopes]
 
 
@@ -92,7 +92,7 @@ def _status(scope: str, path: Path) -> ScopeStatus:
     except SettingsError as error:
         return ScopeStatus(scope, path, exists=True, error=str(error))
     gone = {
-        f"{file} is not there any more": None
+        f"{file} does not exist": None
         for commands in hooks.commands.values()
         for command in commands
         for file in _missing(command)
@@ -105,13 +105,13 @@ def _missing(command: str) -> list[Path]:
 
 
 def disabled_by(statuses: Iterable[ScopeStatus], managed: Path | None = None) -> str | None:
-    """Which setting of which file keeps the client from running our hooks; None if none does."""
+    """Return the setting and file that disable our hooks; None if nothing does."""
     managed = managed or MANAGED
     try:
         text = read_settings(managed)
         rules = parse(text).root if text is not None else None
     except (SettingsError, JsoncError):
-        rules = None  # the client cannot heed it either
+        rules = None  # the client cannot read it either
     for name in ("disableAllHooks", "allowManagedHooksOnly"):
         if rules and (rule := rules.member(name)) and rule.node.value is True:
             return f"{name} in {managed}"
@@ -122,7 +122,7 @@ def disabled_by(statuses: Iterable[ScopeStatus], managed: Path | None = None) ->
 
 
 def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, str | None]]:
-    """For a check-up: a name, what was found, and what to do about it, if anything."""
+    """Yield checks for `ccwire doctor`: name, finding, and what to do about it, if anything."""
     statuses = scope_statuses(claude_dir, project)
     told = False
     for status in statuses:
@@ -135,20 +135,20 @@ def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, st
             told = True
             yield "hooks", f"{status.scope}: installed, {events} events", None
     if not told:
-        yield "hooks", "not installed; `ccwire run` brings its own", None
+        yield "hooks", "not installed; `ccwire run` adds its own", None
     if setting := disabled_by(statuses):
-        yield "hooks", "switched off", f"take out {setting}, or calls go without their sessions"
+        yield "hooks", "switched off", f"remove {setting}: without hooks, some calls get no session"
 
 
 def settings_path(scope: str, claude_dir: Path, project: Path) -> Path:
-    """The file of a scope; `project` is the folder that the client is started in."""
+    """Return the settings file of a scope; `project` is the folder the client is started in."""
     if scope == "user":
         return claude_dir / "settings.json"
     return project / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
 
 
 def read_settings(path: Path) -> str | None:
-    """The file's text, None where there is no file; raises SettingsError."""
+    """Return the file's text, or None if it does not exist; raise SettingsError."""
     with errors_of(path):
         try:
             data = path.read_bytes()
@@ -158,7 +158,7 @@ def read_settings(path: Path) -> str | None:
             return data.decode()
         except UnicodeDecodeError as error:
             text = data[: error.start].decode()
-            raise JsoncError("this is not UTF-8", text, len(text)) from error
+            raise JsoncError("not UTF-8", text, len(text)) from error
 
 
 @contextmanager

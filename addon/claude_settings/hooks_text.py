@@ -1,6 +1,6 @@
-"""Our hooks in the text of a settings file: what they look like, how they get in and out again.
+"""Finds, adds and removes our hooks in the text of a settings file.
 
-Changes nothing in the text that is not ours. `files` has the files themselves.
+Does not change the rest of the text. `files` and `install` access the files.
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any
 from addon.claude_settings.jsonc import Document, JsoncError, JsonNode, JsonPart, parse
 from addon.claude_settings.jsonc_edit import insert, remove, replace
 
-# A client that meets an event it does not know drops the whole file (measured up to 2.1.98), so
-# what is installed for every client is what all since 1.0.85 know. Agents are told by SubagentStop.
+# An unknown event makes a client ignore the whole file (measured up to 2.1.98), so only events that
+# every client since 1.0.85 knows are installed. SubagentStop reports agents.
 EVENTS = ("SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "SubagentStop")
 _KNOWN_SINCE = {
     "SessionStart": (1, 0, 62),
@@ -26,26 +26,26 @@ _KNOWN_SINCE = {
     "SubagentStart": (2, 0, 44),
 }
 
-# Seconds; the hook gives up by itself long before.
+# Seconds; the hook itself gives up much earlier.
 _TIMEOUT = 10
 
-# Tells a reader of the file whose hook it is, and us which ones are ours.
+# Marks our hooks, for people who read the file and for uninstalling.
 _MARK = "# ccwire"
 
 
 class CommentsAtStake(Exception):
-    """The change would take comments with it that somebody wrote into one of our hooks."""
+    """The change would delete comments that someone wrote inside one of our hooks."""
 
 
 @dataclass(frozen=True, slots=True)
 class HooksFound:
-    """Our hooks in one settings file: the commands of each event; what it says of all hooks."""
+    """Our hooks in one settings file: the commands per event, and its `disableAllHooks`."""
 
     commands: dict[str, tuple[str, ...]]
     disabled: bool | None
 
     def drift(self, command: str) -> list[str]:
-        """What an install would put right; nothing where nothing is installed."""
+        """Return what an install would correct; empty if nothing is installed."""
         if not self.commands:
             return []
         missing = [event for event in EVENTS if event not in self.commands]
@@ -56,15 +56,15 @@ class HooksFound:
             (f"missing: {', '.join(missing)}", missing),
             (f"not needed: {', '.join(extra)}", extra),
             (f"more than once: {', '.join(twice)}", twice),
-            ("the command is not that of this installation", others),
+            ("the command belongs to another installation", others),
         )
         return [sentence for sentence, cases in found if cases]
 
 
 def hook_command(sessions: Path | None = None) -> str:
-    """The shell command of a hook: works from any directory, prints nothing and blocks nothing.
+    """Return the shell command of a hook; it works in any directory, prints nothing and exits 0.
 
-    A script that is no longer there makes Python exit with 2, which would block the client.
+    For a missing script Python exits with 2, which would block the client.
     """
     words = [sys.executable, "-I", "-S", str(Path(__file__).resolve().parent.parent / "hook.py")]
     if sessions is not None:
@@ -73,7 +73,7 @@ def hook_command(sessions: Path | None = None) -> str:
 
 
 def command_files(command: str) -> list[Path]:
-    """The interpreter and the script that a command of ours needs; none if it was taken apart."""
+    """Return the interpreter and script of our command; empty if it cannot be parsed."""
     try:
         words = shlex.split(command, comments=True)
     except ValueError:
@@ -82,18 +82,18 @@ def command_files(command: str) -> list[Path]:
 
 
 def events_for(version: tuple[int, ...]) -> tuple[str, ...]:
-    """The events of ours that a client of this version knows: for settings of one run alone."""
+    """Return the events that a client of this version knows, for the settings of a single run."""
     return tuple(event for event, since in _KNOWN_SINCE.items() if version >= since)
 
 
 def hook_settings(command: str, events: Iterable[str] = EVENTS) -> dict[str, Any]:
-    """Settings with our hooks and nothing else, as for a `--settings` overlay."""
+    """Return settings that contain only our hooks, e.g. for `--settings`."""
     hook = {"type": "command", "command": command, "timeout": _TIMEOUT}
     return {"hooks": {event: [{"hooks": [hook]}] for event in events}}
 
 
 def find_hooks(text: str) -> HooksFound:
-    """Which hooks of ours are in the settings; raises JsoncError."""
+    """Return our hooks in the settings; raise JsoncError."""
     document = parse(text)
     commands: dict[str, tuple[str, ...]] = {}
     for path in _ours(document):
@@ -104,9 +104,9 @@ def find_hooks(text: str) -> HooksFound:
 
 
 def installed(text: str | None, command: str, *, force: bool = False) -> str:
-    """The settings with our hooks in them, once; None stands for a file that is not there.
+    """Return the settings with our hooks, each once; `text` is None if there is no file.
 
-    Raises JsoncError, or CommentsAtStake unless `force` is set.
+    Raise JsoncError, or CommentsAtStake unless `force` is set.
     """
     if text is None:
         return json.dumps(hook_settings(command), indent=2, ensure_ascii=False) + "\n"
@@ -116,10 +116,10 @@ def installed(text: str | None, command: str, *, force: bool = False) -> str:
 
 
 def uninstalled(text: str, originals: Iterable[str], *, force: bool = False) -> str | None:
-    """The settings without our hooks; None where the file was ours alone.
+    """Return the settings without our hooks; None if the file contained nothing else.
 
-    Where nothing else has changed since one of the `originals`, that is what comes back. Raises as
-    `installed` does.
+    If nothing else has changed since one of the `originals`, return that one. Raise like
+    `installed`.
     """
     commands = {c for commands in find_hooks(text).commands.values() for c in commands}
     if len(commands) == 1:
@@ -133,9 +133,9 @@ def uninstalled(text: str, originals: Iterable[str], *, force: bool = False) -> 
 
 
 def _leads_to(original: str | None, command: str, text: str) -> bool:
-    """Whether all that was done to `original` is our install, and a new layout of what it says.
+    """Return whether `text` is `original` after our install, apart from formatting.
 
-    Newer clients (measured: 2.1.168, not 2.1.39) lay the file out anew by themselves.
+    Newer clients (measured: 2.1.168, not 2.1.39) reformat the file themselves.
     """
     try:
         expected = parse(installed(original, command))
@@ -154,7 +154,7 @@ def _comments(document: Document) -> set[str]:
 
 
 def _one_step_to_installed(document: Document, command: str, force: bool) -> str | None:
-    """The text after the next thing to do; None when all is done."""
+    """Return the text after the next required change; None if none is required."""
     hooks = _member(document, document.root, "the settings", "hooks", dict)
     wanted = hook_settings(command)["hooks"]
     if hooks is None:
@@ -180,19 +180,19 @@ def _one_step_to_installed(document: Document, command: str, force: bool) -> str
 def _member(
     document: Document, parent: JsonNode, name: str, key: str, kind: type
 ) -> JsonNode | None:
-    """A member that must be an object or a list, if it is there."""
+    """Return a member that must be an object or a list, or None if it is missing."""
     if not isinstance(parent.value, dict):
-        raise JsoncError(f"{name} should be an object, in braces", document.text, parent.start)
+        raise JsoncError(f"{name} must be an object", document.text, parent.start)
     part = parent.member(key)
     if part is not None and not isinstance(part.node.value, kind):
-        what = "an object, in braces" if kind is dict else "a list, in brackets"
-        raise JsoncError(f'"{key}" should be {what}', document.text, part.node.start)
+        what = "an object" if kind is dict else "a list"
+        raise JsoncError(f'"{key}" must be {what}', document.text, part.node.start)
     return part.node if part else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A part and what holds it."""
+    """A part and its container."""
 
     container: JsonNode
     part: JsonPart
@@ -203,7 +203,7 @@ type _Path = tuple[_Step, _Step, _Step, _Step]
 
 
 def _ours(document: Document) -> list[_Path]:
-    """Where our hooks are, in the order of the text; of two members of one name the last counts."""
+    """Return the paths of our hooks in text order; of duplicate members the last counts."""
     root = document.root
     hooks = root.member("hooks")
     if hooks is None:
@@ -224,7 +224,7 @@ def _hooks_in(group: JsonNode) -> list[_Step]:
 
 
 def _without(document: Document, path: _Path, force: bool) -> str:
-    """Takes out our hook, with all around it that holds nothing else."""
+    """Return the text without our hook and without the containers that hold nothing else."""
     hooks, event, group, hook = path
     for step, is_all_ours in (
         (hooks, all(_is_our_event(part.node) for part in hooks.part.node.parts)),
@@ -236,7 +236,7 @@ def _without(document: Document, path: _Path, force: bool) -> str:
         if is_all_ours and (force or not loses_comments):
             return remove(document, step.container, step.part)
     line = JsoncError("", document.text, hook.part.start).line
-    raise CommentsAtStake(f"the hook of ccwire at line {line} has comments in it")
+    raise CommentsAtStake(f"the ccwire hook at line {line} contains comments")
 
 
 def _is_our_event(groups: JsonNode) -> bool:

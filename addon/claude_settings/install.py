@@ -1,4 +1,4 @@
-"""Puts our hooks into a settings file and takes them out: all at once, with a backup."""
+"""Installs our hooks in a settings file and removes them: atomically, with a backup."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ _BACKUP = ".before-ccwire"
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """What is to be done to a settings file; None stands for no file."""
+    """A planned change of a settings file; None means that the file does not exist."""
 
     path: Path
     before: str | None
@@ -23,7 +23,7 @@ class SettingsChange:
 
     @property
     def needs_backup(self) -> bool:
-        """Kept are the file as it was without us, and any comments that would go."""
+        """Whether to keep a copy: of a file without our hooks, or if comments would be lost."""
         if self.before is None or self.before == self.after:
             return False
         comments = len(parse(self.after).comments) if self.after is not None else 0
@@ -31,14 +31,14 @@ class SettingsChange:
 
 
 def plan_install(path: Path, command: str, *, force: bool = False) -> SettingsChange:
-    """Raises SettingsError, or CommentsAtStake unless `force` is set."""
+    """Plan an install; raise SettingsError, or CommentsAtStake unless `force` is set."""
     before = read_settings(path)
     with errors_of(path):
         return SettingsChange(path, before, installed(before, command, force=force))
 
 
 def plan_uninstall(path: Path, *, force: bool = False) -> SettingsChange:
-    """Raises as `plan_install` does."""
+    """Plan an uninstall; raise like `plan_install`."""
     before = read_settings(path)
     if before is None:
         return SettingsChange(path, None, None)
@@ -48,15 +48,16 @@ def plan_uninstall(path: Path, *, force: bool = False) -> SettingsChange:
 
 
 def make_change(change: SettingsChange) -> Path | None:
-    """Writes it, all at once; gives the backup if it made one. Raises SettingsError.
+    """Write the change atomically and return the backup, if one was made; raise SettingsError.
 
-    A link is followed, the file keeps its mode, and a backup that has served is removed.
+    Symbolic links are followed, the file keeps its mode, and a backup that equals the new content
+    is removed.
     """
     if change.before == change.after:
         return None
     with errors_of(change.path):
         if read_settings(change.path) != change.before:
-            raise SettingsError(f"{change.path} has just been changed by another: run this again")
+            raise SettingsError(f"{change.path} was changed meanwhile: run this again")
         backup = _free_backup(change.path) if change.needs_backup else None
         try:
             if backup:
@@ -73,13 +74,13 @@ def make_change(change: SettingsChange) -> Path | None:
 
 
 def backups(path: Path) -> list[Path]:
-    """The files of before, the newest first."""
+    """Return the backups of a file, the newest first."""
     found = path.parent.glob(path.name + _BACKUP + "*")
     return sorted(found, key=lambda backup: (len(backup.name), backup.name), reverse=True)
 
 
 def _free_backup(path: Path) -> Path:
-    """A name that is free: an earlier backup is never written over."""
+    """Return an unused backup path: an earlier backup is never overwritten."""
     names = (_BACKUP if number == 1 else f"{_BACKUP}-{number}" for number in count(1))
     return next(b for name in names if not (b := path.with_name(path.name + name)).exists())
 
@@ -90,7 +91,7 @@ def _put_in_place(path: Path, text: str | None) -> None:
         return
     path.parent.mkdir(exist_ok=True)
     if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, "It is read-only")
+        raise PermissionError(errno.EACCES, "The file is read-only")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         _write(temporary, text.encode(), path)
@@ -100,7 +101,7 @@ def _put_in_place(path: Path, text: str | None) -> None:
 
 
 def _write(path: Path, data: bytes, like: Path) -> None:
-    """A new file, with the mode of `like`, and its owner where root does the writing."""
+    """Write a new file with the mode of `like`, and with its owner if running as root."""
     status = like.stat() if like.exists() else None
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if status else 0o644)
     with os.fdopen(file, "wb") as out:

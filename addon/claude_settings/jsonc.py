@@ -1,6 +1,6 @@
-"""Reads JSON with comments and trailing commas, and tells where in the text each thing stands.
+"""A parser for JSON with comments and trailing commas that records the position of every value.
 
-So that a file of someone's own can be changed in one place and stay as it is in all others.
+The positions make it possible to edit a user's file in one place and preserve the rest.
 """
 
 import json
@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"//[^\n\r]*|/\*.*?\*/", re.DOTALL)
 
 
 class JsoncError(ValueError):
-    """What is wrong, and where: line and column count from 1."""
+    """A syntax error with its line and column, both counted from 1."""
 
     def __init__(self, message: str, text: str, offset: int) -> None:
         self.line = text.count("\n", 0, offset) + 1
@@ -28,7 +28,7 @@ class JsoncError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value and where it stands; `parts` are what an object or a list holds."""
+    """A value and its position; `parts` are the members of an object or the items of a list."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class JsonNode:
     parts: tuple["JsonPart", ...] = ()
 
     def member(self, key: str) -> "JsonPart | None":
-        """The member of that name; of two, the last counts, as it does for JSON.parse."""
+        """Return the member of that name; of duplicates the last, as in JSON.parse."""
         return next((part for part in reversed(self.parts) if part.key == key), None)
 
 
@@ -65,12 +65,12 @@ class Document:
 
 
 def parse(text: str) -> Document:
-    """The document in `text`; raises JsoncError."""
+    """Parse `text`; raise JsoncError."""
     reader = _Reader(text)
     try:
         return reader.document()
     except RecursionError:
-        raise JsoncError("this is nested too deeply", text, reader.at) from None
+        raise JsoncError("nested too deeply", text, reader.at) from None
 
 
 class _Reader:
@@ -84,7 +84,7 @@ class _Reader:
         root = self._value()
         self._skip()
         if self.at < len(self.text):
-            raise self._error("there is something after the end of the settings")
+            raise self._error("expected the end of the file")
         return Document(self.text, root, tuple(self.comments))
 
     def _error(self, message: str) -> JsoncError:
@@ -94,14 +94,14 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def _skip(self) -> None:
-        """Past white space and comments."""
+        """Skip white space and comments."""
         while (character := self._next()) and character in _SPACE + "/":
             if character != "/":
                 self.at += 1
                 continue
             found = _COMMENT.match(self.text, self.at)
             if found is None:
-                raise self._error("this is neither a value nor a whole comment")
+                raise self._error("expected a value or a complete comment")
             self.comments.append(found.span())
             self.at = found.end()
 
@@ -120,7 +120,7 @@ class _Reader:
         return self._word()
 
     def _parts(self, closing: str, keyed: bool) -> Iterator[JsonPart]:
-        """What stands between the brackets, with the place of each comma."""
+        """Yield the parts between the brackets, with the position of each comma."""
         self.at += 1
         self._skip()
         while self._next() != closing:
@@ -132,17 +132,17 @@ class _Reader:
                 self.at += 1
                 self._skip()
             elif self._next() != closing:
-                raise self._error(f'"," or "{closing}" should stand here')
+                raise self._error(f"expected `,` or `{closing}`")
             yield JsonPart(start, key, node, comma)
         self.at += 1
 
     def _key(self) -> str:
         if self._next() != '"':
-            raise self._error('a name in double quotes, or "}", should stand here')
+            raise self._error("expected a name in double quotes or `}`")
         key = self._string()
         self._skip()
         if self._next() != ":":
-            raise self._error('":" should stand here')
+            raise self._error("expected `:`")
         self.at += 1
         self._skip()
         return key
@@ -150,11 +150,11 @@ class _Reader:
     def _string(self) -> str:
         found = _STRING.match(self.text, self.at)
         if found is None:
-            raise self._error("this string has no end on its line")
+            raise self._error("unterminated string")
         try:
             value = json.loads(found[0])
         except ValueError:
-            raise self._error("there is an unknown escape in this string") from None
+            raise self._error("unknown escape in string") from None
         self.at = found.end()
         return str(value)
 
@@ -164,9 +164,9 @@ class _Reader:
         if word in _LITERALS:
             value: Any = _LITERALS[word]
         elif _NUMBER.fullmatch(word):
-            # Numbers of thousands of digits are JSON, and too long for an integer.
+            # A number with thousands of digits is valid JSON, but `int` refuses it.
             value = float(word)
         else:
-            raise self._error("a value should stand here")
+            raise self._error("expected a value")
         start, self.at = self.at, self.at + len(word)
         return JsonNode(start, self.at, value)

@@ -1,7 +1,7 @@
-"""Puts a part into JSON text, takes one out, or replaces a value; every other byte stays as it was.
+"""Inserts, removes and replaces parts of JSON text; every other byte is preserved.
 
-Taking out what was put in gives the same text again; only white space inside of a list or an object
-that was empty is not remembered.
+Removing an inserted part restores the text, except white space inside a list or an object that was
+empty.
 """
 
 import json
@@ -14,7 +14,7 @@ _SPACE = " \t\r\n"
 
 
 def insert(document: Document, container: JsonNode, key: str | None, value: Any) -> str:
-    """The text with one more part at the end of `container`, laid out like the part before it."""
+    """Return the text with a part appended to `container`, formatted like the part before it."""
     text = document.text
     if not container.parts:
         return _insert_first(document, container, key, value)
@@ -28,12 +28,12 @@ def insert(document: Document, container: JsonNode, key: str | None, value: Any)
         after = _after_comments_on_line(document, after)
     if last.comma is None:
         return f"{text[: last.end]},{text[last.end : after]}{part}{text[after:]}"
-    # Their style is a comma after each part, so that there is no other to take out later.
+    # The text has a trailing comma, so add one too; then `remove` has no other comma to delete.
     return f"{text[:after]}{part},{text[after:]}"
 
 
 def remove(document: Document, container: JsonNode, part: JsonPart) -> str:
-    """The text without `part` and one comma; comments around it stay."""
+    """Return the text without `part` and one comma; comments around it stay."""
     text, at = document.text, container.parts.index(part)
     before, after = text[: part.start], text[part.end :]
     since = container.start
@@ -54,7 +54,7 @@ def remove(document: Document, container: JsonNode, part: JsonPart) -> str:
 
 
 def replace(document: Document, node: JsonNode, value: Any) -> str:
-    """The text with another value in the place of `node`."""
+    """Return the text with `node` replaced by another value."""
     return document.text[: node.start] + _rendered(None, value) + document.text[node.end :]
 
 
@@ -76,7 +76,7 @@ def _insert_first(document: Document, container: JsonNode, key: str | None, valu
 def _rendered(
     key: str | None, value: Any, document: Document | None = None, indent: str = ""
 ) -> str:
-    """On one line; or over several, laid out like the document around it."""
+    """Return the JSON on one line, or with `document`, indented like the document."""
     unit = _unit(document) if document else None
     name = "" if key is None else json.dumps(key) + ": "
     rendered = name + json.dumps(value, indent=unit, ensure_ascii=False)
@@ -98,7 +98,7 @@ def _indent_of_line(text: str, offset: int) -> str:
 
 
 def _indent_on_own_line(text: str, offset: int) -> str | None:
-    """The white space before it, where nothing else stands before it on its line."""
+    """Return the indentation if nothing else precedes the offset on its line, else None."""
     begin = text.rfind("\n", 0, offset) + 1
     return text[begin:offset] if begin > 0 and not text[begin:offset].strip(_BLANK) else None
 
@@ -111,7 +111,7 @@ def _after_comments_on_line(document: Document, offset: int) -> int:
 
 
 def _ends_in_line_comment(document: Document, start: int, end: int) -> bool:
-    """Whether the last thing there is a comment that needs the end of its line."""
+    """Return whether the last comment in the range is a `//` comment."""
     between = [at for at, _ in document.comments if start <= at < end]
     return bool(between) and document.text.startswith("//", between[-1])
 

@@ -44,7 +44,7 @@ def test_a_file_that_is_not_there_is_none_and_one_that_is_not_text_says_where(
     path = claude / "settings.json"
     assert read_settings(path) is None
     path.write_bytes(b'{\n "a": "\xff"}')
-    with pytest.raises(SettingsError, match=r"settings\.json, line 2, column 8: this is not UTF-8"):
+    with pytest.raises(SettingsError, match=r"settings\.json, line 2, column 8: not UTF-8"):
         read_settings(path)
     with pytest.raises(SettingsError, match="Is a directory"):
         read_settings(claude)
@@ -68,12 +68,12 @@ def test_the_status_tells_drift_files_that_are_gone_and_errors(claude: Path, pro
     assert (user.exists, user.hooks.commands, user.error) == (True, {"Stop": (GONE,)}, None)
     assert user.drift == (
         "missing: SessionStart, SessionEnd, UserPromptSubmit, SubagentStop",
-        "the command is not that of this installation",
-        "/nowhere/python is not there any more",
-        "/nowhere/hook.py is not there any more",
+        "the command belongs to another installation",
+        "/nowhere/python does not exist",
+        "/nowhere/hook.py does not exist",
     )
     assert shared.error is not None
-    assert "line 1, column 11: a value should stand here" in shared.error
+    assert "line 1, column 11: expected a value" in shared.error
     assert (local.exists, local.hooks.commands, local.drift) == (False, {}, ())
 
 
@@ -98,7 +98,7 @@ def test_the_strongest_scope_that_speaks_decides_whether_hooks_run(
 
 def test_a_check_up_says_what_to_do(claude: Path, project: Path) -> None:
     assert list(scope_checks(claude, project)) == [
-        ("hooks", "not installed; `ccwire run` brings its own", None)
+        ("hooks", "not installed; `ccwire run` adds its own", None)
     ]
     (claude / "settings.json").write_text(json.dumps(hook_settings(hook_command())))
     (project / ".claude" / "settings.json").write_text(json.dumps(hook_settings(GONE)))
@@ -106,7 +106,7 @@ def test_a_check_up_says_what_to_do(claude: Path, project: Path) -> None:
     local.write_text('{"disableAllHooks": true}')
     user, shared, off = scope_checks(claude, project)
     assert user == ("hooks", "user: installed, 5 events", None)
-    assert shared[1].startswith("project: the command is not that of this installation; /nowhere")
+    assert shared[1].startswith("project: the command belongs to another installation; /nowhere")
     assert shared[2] == "run `ccwire hooks install --scope project`"
     assert off[1] == "switched off"
     assert str(local) in (off[2] or "")

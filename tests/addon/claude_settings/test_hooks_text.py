@@ -126,7 +126,7 @@ def test_hooks_of_ours_that_are_there_twice_or_not_needed_go() -> None:
 def test_comments_in_our_hook_are_lost_only_by_force() -> None:
     noted = LINE.replace("{", "{ // noted\n", 1)
     text = f'{{"hooks": {{\n"Stop": [{{"hooks": [{noted}]}}]}}}}'
-    with pytest.raises(CommentsAtStake, match="at line 2 has comments in it"):
+    with pytest.raises(CommentsAtStake, match="at line 2 contains comments"):
         uninstalled(text, [])
     assert uninstalled(text, [], force=True) == "{}"
 
@@ -143,10 +143,10 @@ def test_comments_around_our_hook_stay_where_they_are() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "line 1, column 1: the settings should be an object, in braces"),
-        ('{\n  "hooks": null}', 'line 2, column 12: "hooks" should be an object, in braces'),
-        ('{"hooks": {"Stop": {}}}', 'line 1, column 20: "Stop" should be a list, in brackets'),
-        ("{", "line 1, column 2: a name in double quotes"),
+        ("[]", "line 1, column 1: the settings must be an object"),
+        ('{\n  "hooks": null}', 'line 2, column 12: "hooks" must be an object'),
+        ('{"hooks": {"Stop": {}}}', 'line 1, column 20: "Stop" must be a list'),
+        ("{", "line 1, column 2: expected a name in double quotes"),
     ],
 )
 def test_settings_of_another_shape_are_refused_with_the_place(text: str, message: str) -> None:
@@ -175,7 +175,7 @@ def test_drift_is_what_an_install_would_put_right() -> None:
         "missing: SessionStart, SessionEnd, UserPromptSubmit, SubagentStop",
         "not needed: PreToolUse",
         "more than once: Stop",
-        "the command is not that of this installation",
+        "the command belongs to another installation",
     ]
 
 

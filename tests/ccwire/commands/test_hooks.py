@@ -125,8 +125,8 @@ def test_invalid_settings_are_an_error_with_file_line_and_column(
         done = _hooks(*arguments)
         assert (done.exit_code, done.stdout) == (2, "")
         assert done.stderr == (
-            f"ccwire: {user_settings}, line 3, column 3: a name in double quotes, or "
-            '"}", should stand here; nothing was written.\n'
+            f"ccwire: {user_settings}, line 3, column 3: expected a name in double quotes or `}}`; "
+            "nothing was written.\n"
         )
     assert user_settings.read_text() == '{\n  "a": 1,\n  b: 2\n}'
     shown = _hooks("status")
@@ -140,7 +140,7 @@ def test_comments_inside_our_hooks_need_force(user_settings: Path) -> None:
     user_settings.write_text(text)
     refused = _hooks("uninstall")
     assert refused.exit_code == 2
-    assert "has comments in it, which would be lost; move them, or add --force." in refused.stderr
+    assert "contains comments, which would be lost; move them, or add --force." in refused.stderr
     assert user_settings.read_text() == text
     done = _hooks("uninstall", "--force")
     assert "The previous version is saved as settings.json.before-ccwire." in done.stdout
@@ -163,9 +163,9 @@ def test_status_as_json_has_scopes_events_and_drift(user_settings: Path) -> None
                 "commands": [stale],
                 "drift": [
                     "missing: SessionStart, SessionEnd, UserPromptSubmit, SubagentStop",
-                    "the command is not that of this installation",
-                    "/nowhere/python is not there any more",
-                    "/nowhere/hook.py is not there any more",
+                    "the command belongs to another installation",
+                    "/nowhere/python does not exist",
+                    "/nowhere/hook.py does not exist",
                 ],
                 "disable_all_hooks": None,
                 "error": None,
