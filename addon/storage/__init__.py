@@ -1,5 +1,4 @@
-"""A capture folder on disk: who may write which file, under which number, and when it is whole.
+"""The capture folder on disk: files, locks, numbering, indexes and manifests.
 
-Knows files, locks and names; what the files contain is built in `recording`. Imports `identity` and
-`hooks`.
+The content of the exchange files is built in `recording`. Imports `identity` and `hooks`.
 """

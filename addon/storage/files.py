@@ -1,4 +1,4 @@
-"""Writes files so that each appears whole or not at all, for its owner alone, following no link."""
+"""Writes files atomically, readable by their owner only, without following symbolic links."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def locked(folder: Path) -> Iterator[IO[bytes]]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes beside the place, then renames into it."""
+    """Write a temporary file in the same folder, then rename it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open_file(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC) as file:
@@ -36,7 +36,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_new(path: Path, data: bytes) -> bool:
-    """Writes a file that is not there yet; False if another was first."""
+    """Write a file that does not exist yet; return False if it exists."""
     try:
         with open_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY) as file:
             write_all(file, data)
@@ -46,13 +46,13 @@ def write_new(path: Path, data: bytes) -> bool:
 
 
 def append_lines(path: Path, lines: Sequence[bytes]) -> None:
-    """All of the lines or none of them."""
+    """Append all of the lines, or none if writing fails."""
     data = b"\n".join(lines) + b"\n"
     with open_file(path, os.O_CREAT | os.O_RDWR | os.O_APPEND) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
-            if file.read(1) != b"\n":  # a line that a kill cut short stays apart
+            if file.read(1) != b"\n":  # keep a line that a kill cut off separate
                 data = b"\n" + data
         try:
             write_all(file, data)
@@ -62,7 +62,7 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:
-    """A full disk takes a part of the data and says nothing until the next write."""
+    """Write all data: on a full disk, a write may be partial and only the next one fails."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

@@ -1,7 +1,7 @@
-"""The capture folder: who may write which file, under which number, and when it is whole.
+"""The capture folder: numbers exchanges, opens and releases part files, and finds abandoned ones.
 
-Every file appears whole, by rename; folders are 0700 and files 0600 under any umask; symbolic
-links are not followed. Several proxies may share a folder: each folder has a lock.
+Files are written atomically, by rename; folders are 0700 and files 0600 under any umask; symbolic
+links are not followed. Several proxies may share a capture folder: each session folder has a lock.
 """
 
 import errno
@@ -35,7 +35,7 @@ from ccwire.wire.format import (
 
 try:
     import fcntl
-except ImportError:  # Windows: one proxy a folder
+except ImportError:  # Windows: one proxy per folder
     fcntl = None  # type: ignore[assignment]
 
 _DIGITS = 12
@@ -45,7 +45,7 @@ _TEMPORARY = re.compile(r"\.(.+)\.\d+\.tmp")
 
 @dataclass(slots=True)
 class Slot:
-    """An exchange's place: its folder, its number, and the part file that marks it in flight."""
+    """An exchange's folder, its number, and the part file that marks it as in flight."""
 
     folder: Path
     sequence: int
@@ -65,7 +65,7 @@ class Slot:
         return self.response_file.with_suffix(PART_SUFFIX)
 
     def note(self, line: bytes) -> None:
-        """Adds to the part what a kill must not take."""
+        """Append a line to the part file, so that it survives a kill."""
         write_all(self.part, line + b"\n")
 
 
@@ -74,19 +74,19 @@ class CaptureStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._counted: set[Path] = set()  # folders whose numbers this process has looked through
+        self._counted: set[Path] = set()  # folders that this process has scanned for numbers
 
     def prepare(self) -> None:
-        """Makes the folder; raises OSError where it cannot be written."""
+        """Create the folder; raise OSError if it cannot be written."""
         is_ours = _made(self.root) or not any(self.root.iterdir())
         ignore = self.root / ".gitignore"
         if not write_new(ignore, b"*\n") and ignore.is_file():
             is_ours = is_ours or ignore.read_bytes().startswith(b"*\n")
-        if is_ours:  # and not a folder that has long held something else
+        if is_ours:  # not a folder that already contained other files
             self.root.chmod(0o700)
 
     def folder(self, session_id: str | None) -> Path:
-        """A session's folder, made if need be; `unknown` for None."""
+        """Return a session's folder, creating it if needed; `unknown` for None."""
         if session_id is not None and not is_usable(session_id):
             raise ValueError("not a session id")
         folder = self.root / (session_id or UNKNOWN)
@@ -94,11 +94,11 @@ class CaptureStore:
             self.prepare()
             _made(folder)
         if folder.is_symlink():
-            raise OSError(errno.ELOOP, "a session's folder is a symbolic link: not followed")
+            raise OSError(errno.ELOOP, "a session's folder must not be a symbolic link")
         return folder
 
     def open_slot(self, session_id: str | None, path: str) -> Slot:
-        """Takes the next number of a session and marks it in flight."""
+        """Take the next number of a session and mark it as in flight."""
         folder = self.folder(session_id)
         with locked(folder) as lock:
             sequence = self._next_sequence(folder, lock)
@@ -109,12 +109,12 @@ class CaptureStore:
         return Slot(folder, sequence, path, part)
 
     def release(self, slot: Slot) -> None:
-        """The exchange is told everywhere: the part goes last, so that a kill leaves a trace."""
+        """Remove the part file, last of all, so that a kill before this point leaves a trace."""
         slot.part_file.unlink(missing_ok=True)
         slot.part.close()
 
     def remove_exchanges(self, folder: Path, flow_ids: Collection[str]) -> list[Exchange]:
-        """Takes lines out (their exchanges are filed elsewhere now); gives those that remain."""
+        """Remove the lines of exchanges that have moved; return the remaining exchanges."""
         with locked(folder):
             path = folder / EXCHANGES
             lines = read_file(path).splitlines(keepends=True) if path.exists() else []
@@ -129,7 +129,7 @@ class CaptureStore:
             write_all(file, block.encode())
 
     def session_folders(self) -> list[Path]:
-        """Every folder that exchanges were filed in, `unknown` last."""
+        """Return every folder that contains exchanges, `unknown` last."""
         folders = [
             folder
             for folder in self.root.iterdir()
@@ -138,21 +138,21 @@ class CaptureStore:
         return sorted(folders, key=lambda folder: (folder.name == UNKNOWN, folder.name))
 
     def abandoned_parts(self, folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-        """Parts that no living proxy holds, each locked for the caller while it looks."""
+        """Yield the part files of dead proxies, each locked while the caller uses it."""
         for part in sorted(folder.glob(f"*{PART_SUFFIX}")):
             try:
                 file = open_file(part, os.O_RDWR)
             except OSError:
                 continue  # another proxy took it, or it is a link
             with file:
-                with locked(folder):  # else it may be one that is just being opened
+                with locked(folder):  # else another proxy may be just opening it
                     if not _taken(file):
                         continue
                 if part.exists():
                     yield part, file
 
     def clear_temporaries(self, folder: Path) -> None:
-        """Removes what a killed proxy was writing; what a living one writes has its part."""
+        """Remove the temporary files of killed proxies; those of running ones have a part file."""
         with locked(folder):
             for path in folder.glob(".*.tmp"):
                 if (found := _TEMPORARY.fullmatch(path.name)) is None:
@@ -162,7 +162,7 @@ class CaptureStore:
                     path.unlink(missing_ok=True)
 
     def _next_sequence(self, folder: Path, lock: IO[bytes]) -> int:
-        """The lock's own file holds the last number; a proxy trusts it once it has looked."""
+        """Return the next number; the lock file contains the last, checked once per process."""
         told = lock.read(_DIGITS)
         last = int(told) if told.isdigit() else 0
         if folder not in self._counted or not last:
@@ -171,12 +171,12 @@ class CaptureStore:
             last = max(last, 0, *(int(name[1]) for name in names if name), *lines)
             self._counted.add(folder)
         lock.seek(0)
-        write_all(lock, b"%0*d" % (_DIGITS, last + 1))  # of one length: nothing to cut off
+        write_all(lock, b"%0*d" % (_DIGITS, last + 1))  # fixed width, so no truncation is needed
         return last + 1
 
 
 def read_lines(path: Path) -> list[Exchange]:
-    """The exchanges of a file that may lack or have a line cut short."""
+    """Return the exchanges in a file, which may be missing or have a truncated line."""
     try:
         lines = read_file(path).splitlines()
     except FileNotFoundError:
@@ -192,7 +192,7 @@ def _exchange(line: bytes) -> Exchange | None:
 
 
 def _made(folder: Path) -> bool:
-    """Makes a folder and those above it, for their owner alone; False if it was there."""
+    """Create a folder and its parents with mode 0700; return False if it exists."""
     if folder.is_dir():
         return False
     _made(folder.parent)
@@ -202,7 +202,7 @@ def _made(folder: Path) -> bool:
         if not folder.is_dir():
             raise
         return False
-    folder.chmod(0o700)  # whatever the umask has taken
+    folder.chmod(0o700)  # regardless of the umask
     return True
 
 

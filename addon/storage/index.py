@@ -1,7 +1,7 @@
-"""The books of each session: its lines, its manifest, and the traffic log, written once a batch.
+"""The index of each session: `exchanges.jsonl`, the manifest and the traffic log, once per batch.
 
-A part file goes only when its exchange stands in its session's books, so that a kill leaves a
-trace. What cannot be written is kept and tried again.
+A part file is removed only after its exchange is in the index, so that a kill leaves a trace. What
+cannot be written is kept and retried.
 """
 
 import errno
@@ -23,7 +23,7 @@ _MOST_GAPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """An exchange whose response file is whole."""
+    """An exchange whose response file is complete."""
 
     slot: Slot
     line: Exchange
@@ -31,21 +31,21 @@ class Finished:
 
 
 class SessionIndex:
-    """Collects what finished, and enters it when told."""
+    """Collects finished exchanges and gaps until `write` is called."""
 
     def __init__(self, store: CaptureStore, entry: Callable[[str], SessionEntry | None]) -> None:
         self._store = store
         self._entry = entry
         self._finished: dict[str | None, list[Finished]] = {}
-        self._listed: set[str] = set()  # flow ids whose line stands, and whose manifest does not
+        self._listed: set[str] = set()  # flow ids in exchanges.jsonl but not in the manifest yet
         self._gaps: dict[str | None, list[dict[str, Any]]] = {}
-        self._moved: set[str] = set()  # flow ids that `unknown` still tells of
+        self._moved: set[str] = set()  # moved flow ids that `unknown` still lists
 
     def enter(self, session_id: str | None, finished: Finished) -> None:
         self._finished.setdefault(session_id, []).append(finished)
 
     def move(self, session_id: str | None, finished: Finished) -> None:
-        """Enters an exchange that `unknown` told of until now."""
+        """Enter an exchange that was listed in `unknown`."""
         self._moved.add(finished.line.flow_id)
         self.enter(session_id, finished)
 
@@ -55,7 +55,7 @@ class SessionIndex:
             gaps.append(gap)
 
     def write(self) -> None:
-        """Raises OSError where a folder cannot be written, after all others were."""
+        """Write all sessions; if any fails, raise the last OSError after writing the others."""
         failed: OSError | None = None
         try:
             self._take_out_moved()
@@ -70,7 +70,7 @@ class SessionIndex:
             raise failed
 
     def change(self, session_id: str | None, change: Callable[[Manifest], Manifest]) -> None:
-        """Rewrites a manifest."""
+        """Rewrite a manifest."""
         folder = self._store.folder(session_id)
         with locked(folder):
             _write_manifest(folder, change(current_manifest(folder)))
@@ -93,7 +93,7 @@ class SessionIndex:
             if new:
                 append_lines(folder / EXCHANGES, [dump(item.line.to_json()) for item in new])
                 self._listed.update(item.line.flow_id for item in new)
-            if len(new) < len(finished):  # a second try
+            if len(new) < len(finished):  # a retry
                 manifest = manifests.recounted(manifest, read_lines(folder / EXCHANGES))
             else:
                 for item in new:
@@ -112,7 +112,7 @@ class SessionIndex:
     def _told(
         self, manifest: Manifest, session_id: str | None, finished: list[Finished]
     ) -> Manifest:
-        """What is known besides the lines."""
+        """Return the manifest with conflicts, gaps and the session's entry in sessions.json."""
         manifest = manifests.with_conflicts(manifest, sum(item.conflicts for item in finished))
         for gap in self._gaps.get(session_id, ()):
             manifest = manifests.with_gap(manifest, gap)
@@ -128,11 +128,11 @@ class SessionIndex:
 
 
 def current_manifest(folder: Path) -> Manifest:
-    """The manifest as it stands; one made from the lines where it is not there or no use."""
+    """Return the manifest; rebuild it from the lines if it is missing or damaged."""
     try:
         return parse_manifest(read_file(folder / MANIFEST))
     except ValueError as error:
-        gap = {"kind": "manifest_lost", "detail": f"it was made anew from the lines: {error}"}
+        gap = {"kind": "manifest_lost", "detail": f"rebuilt from exchanges.jsonl: {error}"}
         return manifests.with_gap(_from_lines(folder), gap)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ELOOP):
@@ -146,14 +146,14 @@ def _from_lines(folder: Path) -> Manifest:
 
 
 def recount(folder: Path, gap: dict[str, Any] | None = None) -> None:
-    """Makes a manifest agree with the lines again."""
+    """Recount a manifest from the lines."""
     with locked(folder):
         manifest = manifests.recounted(current_manifest(folder), read_lines(folder / EXCHANGES))
         _write_manifest(folder, manifests.with_gap(manifest, gap) if gap else manifest)
 
 
 def enter_once(folder: Path, line: Exchange) -> None:
-    """Adds a line unless it is there."""
+    """Append a line unless the exchange is already listed."""
     with locked(folder):
         known = read_lines(folder / EXCHANGES)
         if all(exchange.flow_id != line.flow_id for exchange in known):

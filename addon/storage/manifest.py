@@ -1,4 +1,4 @@
-"""How a session's manifest grows: pure functions from a manifest and what happened to the next."""
+"""Updates of a session's manifest: pure functions from one manifest to the next."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -6,11 +6,11 @@ from typing import Any
 
 from ccwire.wire.format import Exchange, Manifest
 
-_MOST_GAPS = 200  # counts go on; the list is for people
+_MOST_GAPS = 200  # limits the list only; the counts include all
 
 
 def with_exchange(manifest: Manifest, exchange: Exchange) -> Manifest:
-    """One more finished exchange."""
+    """Add a finished exchange."""
     counts = dict(manifest.counts)
     for name, happened in (
         ("exchanges", True),
@@ -41,7 +41,7 @@ def with_exchange(manifest: Manifest, exchange: Exchange) -> Manifest:
 def with_session(
     manifest: Manifest, *, cwd: str | None, transcript: str | None, version: str | None
 ) -> Manifest:
-    """What the sessions map knows of this session."""
+    """Add what sessions.json contains about this session."""
     return replace(
         manifest,
         cwd=cwd or manifest.cwd,
@@ -51,7 +51,7 @@ def with_session(
 
 
 def with_gap(manifest: Manifest, gap: Mapping[str, Any]) -> Manifest:
-    """Something that is missing from this session, and why. Only losses count as errors."""
+    """Add a gap: something missing from this session. Only losses count as errors."""
     counts = dict(manifest.counts)
     if gap.get("kind") == "capture_error":
         counts["capture_errors"] = counts.get("capture_errors", 0) + 1
@@ -71,7 +71,7 @@ def with_drift(manifest: Manifest, found: Iterable[str]) -> Manifest:
 
 
 def recounted(manifest: Manifest, exchanges: Iterable[Exchange]) -> Manifest:
-    """The same manifest over other exchanges: what is not told by them stays."""
+    """Recompute from the exchanges; keep what they do not determine."""
     errors = manifest.counts.get("capture_errors", 0)
     base = Manifest(
         session_id=manifest.session_id,

@@ -1,7 +1,7 @@
-"""Moves finished exchanges from `unknown/` to the session they turned out to belong to.
+"""Moves finished exchanges from `unknown/` to their session once it is known.
 
-Only the first lines of a file change; bodies are copied byte for byte. A part in the new place
-says what is being moved until both books are right, so that a kill leaves no half of it.
+Only the first lines of a file change; bodies are copied byte for byte. A part file in the new
+folder records the move until both indexes are written, so that recovery can finish it after a kill.
 """
 
 import re
@@ -27,7 +27,7 @@ _HEAD = re.compile(
 def refile(
     store: CaptureStore, slot: Slot, line: Exchange, identity: Identity
 ) -> tuple[Slot, Exchange]:
-    """The exchange's new place and line; the new part is still there for the books to release."""
+    """Move an exchange; return its new slot and line. The index releases the new part file."""
     new = store.open_slot(identity.session_id, slot.path)
     moved = replace(line, sequence=new.sequence, identified_by=identity.identified_by)
     new.note(dump({MOVED: {"from": slot.sequence, "line": moved.to_json()}}))
@@ -36,14 +36,14 @@ def refile(
 
 
 def finish_move(unknown: Path, folder: Path, moved: dict[str, Any]) -> Exchange:
-    """Goes on with a move that was cut off, by what its part says."""
+    """Finish an interrupted move from the record in its part file."""
     line = Exchange.from_json(moved["line"])
     _move_files(unknown, moved["from"], folder, line)
     return line
 
 
 def _move_files(old_folder: Path, old_sequence: int, folder: Path, line: Exchange) -> None:
-    """A file is in its new place, whole, before the old one goes."""
+    """Move both files; each is complete in the new folder before the old one is removed."""
     for direction in DIRECTIONS:
         old = old_folder / file_name(old_sequence, direction, line.path)
         if old.exists():
@@ -54,7 +54,7 @@ def _move_files(old_folder: Path, old_sequence: int, folder: Path, line: Exchang
 
 
 def with_identity(data: bytes, identity: Identity, sequence: int) -> bytes:
-    """A capture file's bytes with another session at their head."""
+    """Return a capture file's bytes with another session in its head."""
 
     def head(found: re.Match[bytes]) -> bytes:
         return b'{\n"format": %s,\n"session_id": %s,\n"identified_by": %s,\n%s"sequence": %d,\n' % (

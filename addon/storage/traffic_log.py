@@ -1,4 +1,4 @@
-"""How an exchange reads to a person: one line for the terminal, a short block for `traffic.log`."""
+"""Formats an exchange for people: one line for the terminal, a short block for `traffic.log`."""
 
 from datetime import datetime
 from typing import Any, TypeGuard
@@ -10,7 +10,7 @@ from ccwire.wire.usage import TOKEN_GROUPS
 
 
 def summary(session_id: str | None, exchange: Exchange) -> str:
-    """Time, session, kind, model, status, tokens in and out, cache share, seconds."""
+    """Return one line: time, session, kind, model, status, tokens, cache share, seconds."""
     parts = [
         datetime.fromtimestamp(exchange.started).strftime("%H:%M:%S"),
         (session_id or "unknown")[:8].ljust(8),
@@ -32,7 +32,7 @@ def summary(session_id: str | None, exchange: Exchange) -> str:
 
 
 def block(session_id: str | None, exchange: Exchange) -> str:
-    """The fuller account of the same."""
+    """Return a block of several lines with more details."""
     at = datetime.fromtimestamp(exchange.started).astimezone().isoformat(timespec="milliseconds")
     first = f"{exchange.first_byte_ms:.0f} ms" if exchange.first_byte_ms is not None else "none"
     lines = [

@@ -1,11 +1,11 @@
-"""Whether files can be written where a user wants them, asked before anything depends on it."""
+"""Checks in advance whether a capture folder can be written."""
 
 import tempfile
 from pathlib import Path
 
 
 def why_not_writable(captures: Path) -> str | None:
-    """What stands against files in that folder, which need not be there yet."""
+    """Return why files cannot be written to the folder, which need not exist yet, or None."""
     try:
         with tempfile.TemporaryFile(dir=existing_part(captures)):
             return None
