@@ -1,10 +1,10 @@
-"""The hook command: tells `sessions.json` which process of the client is which session.
+"""The hook command: records in `sessions.json` which process belongs to which session.
 
-Run as `python -I -S /…/addon/hook.py [--sessions PATH]`, the payload on stdin. Whatever happens, it
-prints nothing and exits with 0: a hook that fails is shown to the user or holds the client up.
+Run as `python -I -S /…/addon/hook.py [--sessions PATH]` with the payload on stdin. It always exits
+with 0 and prints nothing, because Claude Code shows a failing hook to the user or waits for it.
 """
 
-# Importing pathlib takes longer than all the hook does.
+# Importing pathlib takes longer than the hook's own work.
 # ruff: noqa: PTH100, PTH120
 
 import os
@@ -12,8 +12,8 @@ import sys
 
 
 def main() -> None:
-    # Isolated from the environment, the interpreter knows the standard library alone. The work is
-    # in modules, since Python keeps those compiled and a script not.
+    # With -I, only the standard library is importable. The work is done in modules, because Python
+    # caches their bytecode but not a script's.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     from addon.hooks.handle import handle
 
@@ -25,6 +25,6 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        # With 0, whatever happened: `handle` has logged what can be. And at once: tearing the
-        # interpreter down takes longer than the work did.
+        # Always 0: `handle` has logged any error. And at once: shutting down the interpreter takes
+        # longer than the work.
         os._exit(0)

@@ -1,6 +1,7 @@
-"""The hook command's work: one event of the client, from its payload to the map of sessions.
+"""The implementation of the hook command: writes a client's events to `sessions.json`.
 
-`events` lists the events, `handle` is the edge, `apply` the pure rules, `sessions_file` the file,
-`sessions` the typed reader for everyone else. What `addon/hook.py` loads imports only the standard
-library, and little of it: the hook runs at every prompt. Imports no other package.
+`handle` is the entry point, `apply` contains the pure rules, `sessions_file` accesses the file,
+`sessions` is the typed reader for all other code. The modules that `addon/hook.py` loads import
+little, and only from the standard library: the hook runs at every prompt. Imports nothing else of
+`addon`.
 """

@@ -1,6 +1,6 @@
-"""What a hook's event does to the list of sessions: pure, with no file, clock or process in it.
+"""Applies hook events to the list of sessions. Pure: uses no file, clock or process.
 
-An entry is a session in one process. Fields that others wrote into it are kept as they are.
+An entry is a session in one process. Unknown fields of an entry are kept.
 """
 
 from addon.hooks.client_process import same
@@ -22,7 +22,7 @@ EVENTS = (
     "SubagentStop",
 )
 
-# What of a payload is of use here; the rest is what people wrote, and goes no further.
+# The fields of a payload that are used; the rest is user text and is never stored.
 FIELDS = (
     "hook_event_name",
     "session_id",
@@ -34,18 +34,18 @@ FIELDS = (
     "agent_type",
 )
 
-# What is over is kept for telemetry that comes late and for `ccwire sessions`, not for ever: each
-# hook reads and writes them all.
+# Ended sessions are kept for late telemetry and for `ccwire sessions`, but only so many: each hook
+# reads and writes them all.
 KEPT_ENTRIES = 100
 KEPT_AGENTS = 500
 
 
 class PayloadError(ValueError):
-    """What is wrong with a payload, without quoting it: fit for a log."""
+    """An invalid payload; the message does not quote it, so it can be logged."""
 
 
 class HookClient:
-    """What a hook knows of the client that started it, beside the payload."""
+    """What a hook knows about the client that started it, besides the payload."""
 
     __slots__ = ("entrypoint", "process", "project_dir", "version")
 
@@ -63,7 +63,7 @@ class HookClient:
 
 
 def apply_event(sessions: list[Json], payload: Entry, client: HookClient, now: float) -> None:
-    """Changes `sessions` by one event; raises PayloadError if the payload names no session."""
+    """Apply one event to `sessions`; raise PayloadError if the payload has no session id."""
     entry = _entry(sessions, session_of(payload), client)
     event = payload.get("hook_event_name")
     if event in ("SessionStart", "UserPromptSubmit"):
@@ -77,22 +77,22 @@ def apply_event(sessions: list[Json], payload: Entry, client: HookClient, now: f
         entry["project_dir"] = client.project_dir or _text(payload, "cwd")
         _make_active(sessions, entry)
     elif event == "UserPromptSubmit" or entry["state"] != "exited":
-        # A Stop may come in after its session's end: only a prompt proves that it goes on.
+        # A Stop may arrive after SessionEnd: only a prompt proves that the session continues.
         _make_active(sessions, entry)
     _note(entry, payload, client, now)
 
 
 def mark_crashed(sessions: list[Json], is_running: IsRunning) -> None:
-    """Active sessions whose process is gone said no goodbye."""
+    """Mark active sessions as crashed if their process no longer runs."""
     for entry in _entries(sessions):
         process = process_of(entry)
         if entry.get("state") == "active" and process and not is_running(*process):
-            # When it died is not known, and the time it was noticed says nothing.
+            # The time of the crash is unknown.
             _end(entry, "crashed", None, "process gone")
 
 
 def drop_oldest(sessions: list[Json], kept: int = KEPT_ENTRIES) -> None:
-    """Forgets the oldest of those that are over, or that no process can be asked about."""
+    """Remove the oldest entries that have ended or have no known process."""
     over = [e for e in _entries(sessions) if e.get("state") != "active" or not process_of(e)]
     dropped = {id(entry) for entry in over[: max(0, len(over) - kept)]}
     if dropped:
@@ -100,16 +100,16 @@ def drop_oldest(sessions: list[Json], kept: int = KEPT_ENTRIES) -> None:
 
 
 def session_of(payload: Entry) -> str:
-    """The session a payload names; raises PayloadError."""
+    """Return the session id of a payload; raise PayloadError."""
     value = _text(payload, "session_id") or ""
-    # The same rule as `ccwire.wire.format.is_session_id`, without regular expressions to import.
+    # The same rule as `ccwire.wire.format.is_session_id`, without importing `re`.
     if len(value) <= 64 and value.isascii() and value.replace("-", "0").isalnum():
         return value
-    raise PayloadError("the payload names no session")
+    raise PayloadError("the payload has no valid session id")
 
 
 def process_of(entry: Entry) -> tuple[int, float] | None:
-    """An entry's process: its pid and when it started, where both are known."""
+    """Return pid and start time of an entry's process, or None unless both are known."""
     metadata = entry.get("metadata")
     if not isinstance(metadata, dict):
         return None
@@ -124,7 +124,7 @@ def _entries(sessions: list[Json]) -> list[Entry]:
 
 
 def _entry(sessions: list[Json], session_id: str, client: HookClient) -> Entry:
-    """The session's entry for this client; one that is over, or of unknown process, is reused."""
+    """Return the session's entry for this client, reusing one that ended or has no process."""
     found = None
     for entry in _entries(sessions):
         if entry.get("session_id") != session_id:
@@ -137,14 +137,14 @@ def _entry(sessions: list[Json], session_id: str, client: HookClient) -> Entry:
         found = _completed({"session_id": session_id})
         sessions.append(found)
     else:
-        # Another process goes on with it: what was true of the last one is not of this one.
+        # Another process continues the session: discard what was true of the previous one.
         found["state"] = None
         _completed(found)["metadata"]["claude_version"] = None
     return found
 
 
 def _completed(entry: Entry) -> Entry:
-    """Gives an entry the fields it lacks, in the order of the design."""
+    """Add the fields that an entry lacks, in the documented order."""
     for name in ("state", "project_dir", "transcript_path", "source"):
         entry.setdefault(name, None)
     if not isinstance(entry.get("metadata"), dict):
@@ -170,7 +170,7 @@ def _is_of(entry: Entry, client: HookClient) -> bool:
 
 
 def _end_others(sessions: list[Json], current: Entry, client: HookClient, now: float) -> None:
-    """A process has one session at a time."""
+    """End the other sessions of this process: it has one session at a time."""
     for entry in _entries(sessions):
         if entry is not current and entry.get("state") == "active" and _is_of(entry, client):
             _end(entry, "exited", now, "replaced")
@@ -184,7 +184,7 @@ def _end(entry: Entry, state: str, ended_at: float | None, reason: str) -> None:
 def _make_active(sessions: list[Json], entry: Entry) -> None:
     entry["state"] = "active"
     entry["metadata"].update(ended_at=None, end_reason=None)
-    # The list's order is the order of life: a reader takes the last that fits.
+    # The list is ordered by last activation: readers take the last match.
     sessions.remove(entry)
     sessions.append(entry)
 

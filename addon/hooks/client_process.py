@@ -1,9 +1,9 @@
-"""Which process is the client, seen from a hook it started, and whether one is still the same.
+"""Finds the client process of a hook, and checks whether a process is still running.
 
-Linux is read from /proc, other systems with `ps`. Imports little: the hook runs at every prompt.
+Uses /proc on Linux and `ps` elsewhere. Imports little: the hook runs at every prompt.
 """
 
-# Importing pathlib takes longer than all the hook does.
+# Importing pathlib takes longer than the hook's own work.
 # ruff: noqa: PTH110, PTH119, PTH123
 
 import os
@@ -13,17 +13,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A start time told by `ps` is good to a second, and any of them moves when the clock is set.
+# Start times from `ps` are accurate to a second, and all of them shift when the clock is set.
 TOLERANCE = 2.0
 
-# The client runs a hook with `/bin/sh -c`; some shells then replace themselves, some stay between.
+# The client runs a hook with `/bin/sh -c`; some shells exec the command, others remain its parent.
 _SHELLS = frozenset(("sh", "ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "zsh", "env"))
 _CLIENTS = frozenset(("claude", "node", "bun"))
 _ANCESTORS = 10
 
 
 class Process:
-    """A process, told apart from a later one that got its pid by when it started."""
+    """A process; the start time distinguishes it from a later one with the same pid."""
 
     __slots__ = ("created_at", "name", "parent", "pid")
 
@@ -38,35 +38,35 @@ type Lookup = Callable[[int], Process | None]
 
 
 def find_client(lookup: Lookup, named: str | None, parent: int) -> Process | None:
-    """The process the environment names, if it lives; else the first ancestor that is no shell."""
+    """Return the process named by the environment if it runs, else the first non-shell ancestor."""
     if named and named.isdecimal() and (process := lookup(int(named))):
         return process
     child_created_at = float("inf")
     for _ in range(_ANCESTORS):
         process = lookup(parent)
-        # A parent younger than its child is a stranger that got the pid of one that is gone.
+        # A parent younger than its child is another process that reuses the pid.
         if process is None or process.created_at > child_created_at + TOLERANCE:
             return None
         if process.name.lstrip("-") not in _SHELLS:
-            # Orphans are handed to the first process; it is the client only in a container.
+            # Orphans are adopted by process 1, which is the client only in a container.
             return process if process.pid > 1 or process.name in _CLIENTS else None
         parent, child_created_at = process.parent, process.created_at
     return None
 
 
 def is_running(lookup: Lookup, pid: int, created_at: float) -> bool:
-    """Whether that very process, not one that got its pid, is still there."""
+    """Return whether that process is running, and not another one with its pid."""
     process = lookup(pid)
     return process is not None and same((pid, created_at), (process.pid, process.created_at))
 
 
 def same(one: tuple[int, float], other: tuple[int, float]) -> bool:
-    """Whether two pids with their start times are one process."""
+    """Return whether two (pid, start time) pairs are the same process."""
     return one[0] == other[0] and abs(one[1] - other[1]) <= TOLERANCE
 
 
 def process_lookup() -> Lookup:
-    """A way to look processes up, good for as long as one hook lives."""
+    """Return a function that looks up processes, for the duration of one hook."""
     if os.path.exists("/proc/self/stat"):
         return _ProcFolder("/proc").lookup
     return ps_table().get
@@ -83,7 +83,7 @@ class _ProcFolder:
             stat = read_bytes(f"{self._root}/{pid}/stat")
         except OSError:
             return None
-        # The name may hold spaces and brackets of its own.
+        # The name may contain spaces and parentheses.
         head, _, tail = stat.rpartition(b")")
         fields = tail.split()
         if fields[0] in (b"Z", b"X"):
@@ -93,7 +93,7 @@ class _ProcFolder:
         return Process(pid, int(fields[1]), created_at, name)
 
     def _boot_time(self) -> float:
-        # As psutil does it, so that its start times and these are the same numbers.
+        # As psutil does it, so that both compute the same start times.
         if self._booted_at is None:
             stat = read_bytes(f"{self._root}/stat")
             self._booted_at = float(stat.partition(b"\nbtime ")[2].partition(b"\n")[0])
@@ -101,7 +101,7 @@ class _ProcFolder:
 
 
 def ps_table() -> dict[int, Process]:
-    """Every process, as one run of `ps` tells them; empty where there is no `ps`."""
+    """Return every process that `ps` lists; empty if there is no `ps`."""
     try:
         reader, writer = os.pipe()
         pid = os.posix_spawn(
@@ -129,7 +129,7 @@ def ps_table() -> dict[int, Process]:
 
 
 def _seconds(elapsed: str) -> int:
-    """`[[days-]hours:]minutes:seconds`, as `ps` prints it."""
+    """Parse `[[days-]hours:]minutes:seconds`, the format of `ps`."""
     days, _, clock = elapsed.rpartition("-")
     total = 0
     for part in clock.split(":"):
@@ -138,7 +138,7 @@ def _seconds(elapsed: str) -> int:
 
 
 def read_bytes(path: str, last: int | None = None) -> bytes:
-    """A whole file, or only its last so many bytes."""
+    """Return the content of a file, or only its `last` bytes."""
     with open(path, "rb", buffering=0) as file:
         if last is not None:
             file.seek(max(0, file.seek(0, os.SEEK_END) - last))

@@ -1,6 +1,6 @@
-"""JSON without the `json` package, for the hook: importing that doubles the interpreter's start.
+"""JSON without the `json` package, whose import would double the hook's startup time.
 
-It is the same C code underneath; where an interpreter lacks it, the package is used after all.
+Uses the same C code; falls back to the package if the interpreter lacks it.
 """
 
 TYPE_CHECKING = False
@@ -13,24 +13,24 @@ _SPACE = " \t\n\r"
 
 
 def loads(text: str) -> Json:
-    """The value in `text`; raises ValueError with a position, never with the text itself."""
+    """Parse `text`; raise ValueError with a position, but without quoting the text."""
     start = len(text) - len(text.lstrip(_SPACE))
     try:
         value, end = _scan(text, start)
     except StopIteration as stop:
         raise ValueError(f"no JSON value at character {stop.value}") from None
     if text[end:].strip(_SPACE):
-        raise ValueError(f"something after the JSON value at character {end}")
+        raise ValueError(f"extra data after the JSON value at character {end}")
     return value
 
 
 def dumps(value: Json) -> str:
-    """`value` in ASCII, on one line."""
+    """Return `value` as one line of ASCII."""
     return "".join(_encode(value, 0))
 
 
 class _Decoder:
-    """What the C scanner asks of its decoder: the defaults of `json.loads`."""
+    """The attributes that the C scanner reads from its decoder: the defaults of `json.loads`."""
 
     strict = True
     array_hook = None

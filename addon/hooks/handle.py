@@ -1,9 +1,9 @@
-"""One hook event, from its payload to the map of sessions: the edges around `session_events`.
+"""Handles one hook event, from the payload to sessions.json: the I/O around `apply`.
 
 Imports little: the hook runs at every prompt.
 """
 
-# Importing pathlib takes longer than all the hook does.
+# Importing pathlib takes longer than the hook's own work.
 # ruff: noqa: PTH108, PTH110, PTH119, PTH120
 
 import os
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 
 type Environment = Mapping[str, str]
 
-# Only a process that is stuck holds the lock for long: it dies with its holder.
+# Only a stuck process holds the lock for long: the lock ends with its process.
 LOCK_SECONDS = 2.0
 
-# The end of a transcript, enough to hold a line that names the client's version.
+# The end of a transcript, large enough for a line with the client's version.
 _TAIL_BYTES = 64 * 1024
 
 
 def handle(data: bytes, arguments: list[str], environment: Environment, parent: int) -> None:
-    """Records one event; what goes wrong becomes a line in the log, never an error."""
+    """Record one event; errors are logged, never raised."""
     path = sessions_path(_sessions_option(arguments), environment)
     try:
         payload = _payload(data)
@@ -77,12 +77,12 @@ def _payload(data: bytes) -> Entry:
     except (ValueError, RecursionError) as error:
         raise PayloadError(f"the payload is not JSON ({error})") from error
     if not isinstance(payload, dict) or not isinstance(payload.get("hook_event_name"), str):
-        raise PayloadError("the payload names no event")
+        raise PayloadError("the payload has no hook_event_name")
     return payload
 
 
 def _record(path: str, payload: Entry, environment: Environment, parent: int) -> None:
-    # A client started by another client's tool inherits that one's variables.
+    # A client started by another client's tool inherits the other client's variables.
     if environment.get("CLAUDE_CODE_SESSION_ID") not in (None, session_of(payload)):
         environment = {}
     lookup = process_lookup()
@@ -100,7 +100,7 @@ def _record(path: str, payload: Entry, environment: Environment, parent: int) ->
 
 
 def _wait_until_taken_in(path: str, own: str, lookup: Lookup) -> None:
-    """Takes in all events there are, unless another hook is at it and takes in this one too."""
+    """Process all waiting events, unless another hook does so, including this one."""
     lock = Lock(path)
     deadline, pause = time.monotonic() + LOCK_SECONDS, 0.001
     while os.path.exists(own):
@@ -110,10 +110,10 @@ def _wait_until_taken_in(path: str, own: str, lookup: Lookup) -> None:
             finally:
                 lock.give_back()
         elif time.monotonic() > deadline:
-            raise TimeoutError(f"the lock was held for {LOCK_SECONDS:g} s; the next hook goes on")
+            raise TimeoutError(f"the lock was held for {LOCK_SECONDS:g} s; left to the next hook")
         else:
             time.sleep(pause)
-            # Many that wait must not take the processor from the one that holds the lock.
+            # Waiting hooks must not take CPU time from the one that holds the lock.
             pause = min(pause * 2, 0.02)
 
 
@@ -121,7 +121,7 @@ def _take_in_events(path: str, lookup: Lookup) -> None:
     files = events_left(path)
     document = _read_or_set_aside(path)
     sessions = document["sessions"]
-    # Where not even this process is to be seen, none can be told to be gone.
+    # If not even this process is visible, the lookup proves nothing about others.
     if lookup(os.getpid()):
         mark_crashed(sessions, lambda pid, created_at: is_running(lookup, pid, created_at))
     for file in files:
@@ -129,8 +129,8 @@ def _take_in_events(path: str, lookup: Lookup) -> None:
             event = loads(read_bytes(file).decode())
             apply_event(sessions, event["payload"], HookClient(**event["client"]), event["at"])
         except (ValueError, TypeError, KeyError) as error:
-            # One that no hook has written must not hold up all that come after it.
-            log(path, f"{os.path.basename(file)} is left out: {_in_words(error)}")
+            # An invalid event file must not block the events after it.
+            log(path, f"skipped {os.path.basename(file)}: {_in_words(error)}")
     drop_oldest(sessions)
     write_document(path, document)
     for file in files:
@@ -142,12 +142,12 @@ def _read_or_set_aside(path: str) -> dict[str, Json]:
         return read_document(path)
     except SessionsFileError as error:
         aside = set_aside(path)
-        log(path, f"sessions.json could not be read and is now {os.path.basename(aside)}: {error}")
+        log(path, f"could not read sessions.json, renamed to {os.path.basename(aside)}: {error}")
         return read_document(path)
 
 
 def _version(payload: Entry, process: Process) -> str | None:
-    """The client's version: from its live record, else from what it wrote since it started."""
+    """Return the client's version, from its live record or from its lines in the transcript."""
     transcript = payload.get("transcript_path")
     if not isinstance(transcript, str) or not transcript:
         return None
@@ -156,7 +156,7 @@ def _version(payload: Entry, process: Process) -> str | None:
     live_record = _object(_read_or_nothing(f"{claude_folder}/sessions/{process.pid}.json"))
     if isinstance(version := live_record.get("version"), str):
         return version
-    # Older lines are those of another run, that this one resumed.
+    # Lines from before the process started belong to an earlier run that it resumed.
     started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(process.created_at))
     for line in reversed(_read_or_nothing(transcript, _TAIL_BYTES).splitlines()):
         record = _object(line)
@@ -169,7 +169,7 @@ def _object(data: bytes) -> Entry:
     try:
         value = loads(data.decode())
     except (ValueError, RecursionError):
-        # Empty, or still being written: not every line needs to tell.
+        # Empty, or still being written.
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -178,7 +178,7 @@ def _read_or_nothing(path: str, last: int | None = None) -> bytes:
     try:
         return read_bytes(path, last)
     except OSError:
-        # Not every client writes it, and a session may go without a transcript.
+        # Not every client writes this file.
         return b""
 
 
@@ -187,7 +187,7 @@ def _in_words(error: BaseException) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}"
-    # Its text may quote the payload; where it happened may not.
+    # The message may quote the payload, so log only the type and the place.
     trace, place = error.__traceback__, ""
     while trace is not None:
         place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"

@@ -1,6 +1,6 @@
-"""The map of sessions as the reading side sees it: typed, and tolerant of what others wrote.
+"""A typed, tolerant reader of sessions.json.
 
-`addon/hooks/sessions_file.py` knows the file; this module never writes it.
+`addon/hooks/sessions_file.py` accesses the file; this module never writes it.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEntry:
-    """One session in one process, as the hooks told it."""
+    """One session in one process, as recorded by the hooks."""
 
     session_id: str
     state: str | None = None
@@ -39,16 +39,16 @@ class SessionEntry:
 
 
 def default_sessions_path() -> Path:
-    """`CCWIRE_SESSIONS`, else `~/.ccwire/sessions.json`."""
+    """Return `CCWIRE_SESSIONS`, else `~/.ccwire/sessions.json`."""
     return Path(sessions_path(None, os.environ))
 
 
 def read_sessions(path: Path) -> list[SessionEntry]:
-    """The entries, oldest first; a file that is not a map gives none, and a warning in the log."""
+    """Return the entries, oldest first; for an invalid file, log a warning and return none."""
     try:
         document = read_document(str(path))
     except (SessionsFileError, OSError) as error:
-        logger.warning("The map of sessions %s is left out: %s.", path, error)
+        logger.warning("ccwire: could not read %s: %s", path, error)
         return []
     return [entry for value in document["sessions"] if (entry := _entry(value))]
 
@@ -56,7 +56,7 @@ def read_sessions(path: Path) -> list[SessionEntry]:
 def session_for_process(
     entries: Iterable[SessionEntry], pid: int, created_at: float
 ) -> SessionEntry | None:
-    """The newest entry of that very process, ended or not: clients still send after their end."""
+    """Return the newest entry of that process, ended or not: clients send after SessionEnd."""
     newest = None
     for entry in entries:
         if entry.pid is None or entry.process_created_at is None:
@@ -67,7 +67,7 @@ def session_for_process(
 
 
 class SessionsMap:
-    """The map, read again only when the file has changed: it is asked at every request."""
+    """sessions.json, looked up at every request, so read again only when it has changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -124,7 +124,7 @@ def _text(value: Mapping[str, Any], name: str) -> str | None:
 
 
 def _time(value: Mapping[str, Any], name: str) -> float | None:
-    """Seconds since the epoch, also from a file that has its times in words."""
+    """Return seconds since the epoch, also from an ISO 8601 string."""
     found = value.get(name)
     if isinstance(found, int | float):
         return float(found)

@@ -173,10 +173,13 @@ def test_other_events_are_ignored_quietly(home: Path) -> None:
         (b"{hush", "the payload is not JSON"),
         (b"\xff\xfe", "the payload is not JSON"),
         (b"[" * 200_000, "the payload is not JSON"),
-        (b"[]", "the payload names no event"),
-        (b'{"hook_event_name": 5}', "the payload names no event"),
-        (b'{"hook_event_name": "Stop"}', "the payload names no session"),
-        (b'{"hook_event_name": "Stop", "session_id": "../hush"}', "the payload names no session"),
+        (b"[]", "the payload has no hook_event_name"),
+        (b'{"hook_event_name": 5}', "the payload has no hook_event_name"),
+        (b'{"hook_event_name": "Stop"}', "the payload has no valid session id"),
+        (
+            b'{"hook_event_name": "Stop", "session_id": "../hush"}',
+            "the payload has no valid session id",
+        ),
     ],
 )
 def test_a_payload_that_cannot_be_used_is_a_line_in_the_log_that_does_not_quote_it(
@@ -197,7 +200,7 @@ def test_a_corrupt_map_is_set_aside_and_a_new_one_begun(home: Path) -> None:
     assert [entry["session_id"] for entry in _map(home)] == ["aaa"]
     [aside] = folder.glob("sessions.json.corrupt-*")
     assert aside.read_text() == '{"sessions": [{"session_id": "pre'
-    assert f"is now {aside.name}" in _log(home)
+    assert f"renamed to {aside.name}" in _log(home)
 
 
 def test_a_linked_map_stays_a_link(home: Path, tmp_path: Path) -> None:
@@ -247,7 +250,7 @@ def test_an_event_that_no_hook_has_written_holds_up_no_other(home: Path) -> None
     (home / ".ccwire" / "sessions.json.events" / "1-1").write_text('{"payload": "hush')
     _run(home, _event("SessionStart"))
     assert [entry["session_id"] for entry in _map(home)] == ["aaa"]
-    assert "1-1 is left out" in _log(home)
+    assert "skipped 1-1" in _log(home)
     assert "hush" not in _log(home)
     assert _names(home / ".ccwire" / "sessions.json.events") == []
 

@@ -84,4 +84,4 @@ def test_a_corrupt_map_costs_what_it_held_and_no_event_from_then_on(tmp_path: Pa
         assert [entry.session_id for entry in SessionsMap(path).entries()] == [session]
     asides = sorted(tmp_path.glob("sessions.json.corrupt-*"))
     assert len(asides) == 5
-    assert (tmp_path / "hook.log").read_text().count("could not be read") == 5
+    assert (tmp_path / "hook.log").read_text().count("could not read") == 5

@@ -222,7 +222,7 @@ def test_the_oldest_of_those_that_are_over_are_forgotten() -> None:
 @pytest.mark.parametrize("session_id", [None, "", 7, "../x", "a" * 65, "é"])
 def test_a_payload_that_names_no_usable_session_is_refused(session_id: Any) -> None:
     sessions: list[Any] = []
-    with pytest.raises(PayloadError, match="the payload names no session"):
+    with pytest.raises(PayloadError, match="the payload has no valid session id"):
         apply_event(sessions, {"hook_event_name": "Stop", "session_id": session_id}, CLIENT, 1.0)
     assert sessions == []
 

@@ -100,7 +100,7 @@ def test_a_file_that_is_no_map_gives_none_and_says_so(
         assert read_sessions(path) == []
         assert read_sessions(tmp_path) == []
     first, second = caplog.messages
-    assert first == f'The map of sessions {path} is left out: its "sessions" is not a list.'
+    assert first == f'ccwire: could not read {path}: "sessions" is not a list'
     assert str(tmp_path) in second
 
 
