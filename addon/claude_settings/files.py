@@ -39,7 +39,7 @@ __all__ = [
 # The weakest first: where two scopes differ, the later one wins.
 SCOPES = ("user", "project", "local")
 
-# What an administrator sets; it goes before all scopes.
+# The administrator's settings, which override every scope.
 MANAGED = Path(
     "/Library/Application Support/ClaudeCode/managed-settings.json"
     if sys.platform == "darwin"

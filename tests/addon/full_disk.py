@@ -1,4 +1,4 @@
-"""A disk that takes only so many bytes more, as Linux tells it: a short write, then ENOSPC."""
+"""A simulated disk with limited free space that behaves like Linux: a short write, then ENOSPC."""
 
 import errno
 import io
@@ -12,7 +12,7 @@ import pytest
 
 class FullDisk:
     def __init__(self) -> None:
-        self.room: int | None = None  # None: as much as one likes
+        self.room: int | None = None  # None: unlimited
 
     def take(self, size: int) -> int:
         if self.room is None:
@@ -26,7 +26,7 @@ class FullDisk:
 
 @contextmanager
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[FullDisk]:
-    """Every file that is opened meanwhile is on that disk."""
+    """Put every file that is opened in the `with` block on that disk."""
     disk = FullDisk()
 
     class File(io.FileIO):

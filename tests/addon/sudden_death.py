@@ -1,4 +1,4 @@
-"""A process that is killed at its nth act on the disk: that act and all after it do not happen."""
+"""Simulates a kill at the nth disk operation: it and all later ones do not happen."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ import pytest
 
 
 class Killed(BaseException):
-    """Nothing that catches errors catches this."""
+    """Simulated death; not an `Exception`, so that no error handler catches it."""
 
 
 class Death:
@@ -25,7 +25,7 @@ class Death:
 
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, acts: int) -> Iterator[Death]:
-    """Opening, writing, renaming and removing are acts."""
+    """Kill after this many operations: opening, writing, renaming and removing."""
     death = Death(acts)
 
     def acting(real: Callable[..., Any]) -> Callable[..., Any]:

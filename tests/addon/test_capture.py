@@ -18,7 +18,7 @@ type Rig = tuple[Capture, Any, Path]
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    """The add-on in a context of its own, with everything it writes under one folder."""
+    """The add-on in its own mitmproxy context, writing everything to one folder."""
     capture = Capture()
     with taddons.context(capture) as context:
         context.configure(
@@ -45,7 +45,7 @@ def flow(host: str = "api.anthropic.com", **request: Any) -> http.HTTPFlow:
 
 
 def run(capture: Capture, made: http.HTTPFlow, *chunks: bytes) -> list[bytes]:
-    """All that mitmproxy would call for a streamed exchange; gives what the client gets."""
+    """Call the hooks that mitmproxy calls for a streamed exchange; return the client's bytes."""
     assert made.response is not None
     capture.requestheaders(made)
     capture.request(made)
@@ -226,7 +226,7 @@ def test_when_it_is_done_what_is_in_flight_is_written(rig: Rig) -> None:
     capture.responseheaders(made)
     capture.done()
     made.error = tflow.terr()
-    capture.error(made)  # it comes after `done`
+    capture.error(made)  # this arrives after `done`
     run(capture, flow(), EVENT)
     capture.client_connected(made.client_conn)
     assert [line["ended_by"] for line in lines(captures)] == ["proxy_stopped"]

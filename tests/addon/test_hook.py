@@ -1,4 +1,4 @@
-"""The hook as the client runs it: a process of its own, under a shell, with a payload on stdin."""
+"""The hook as the client runs it: as a process started by a shell, with a payload on stdin."""
 
 import json
 import os
@@ -219,7 +219,7 @@ def test_without_a_usable_home_it_still_ends_at_once(tmp_path: Path, place: str)
 
 
 def test_a_folder_that_cannot_be_written_to_still_ends_at_once(home: Path) -> None:
-    # Stands for a read-only folder: to root, modes forbid nothing.
+    # Instead of a read-only folder, because root ignores modes.
     (home / ".ccwire" / "sessions.json.tmp").mkdir(parents=True)
     _run(home, _event("SessionStart"))
     assert "Is a directory" in _log(home)

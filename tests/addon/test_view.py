@@ -1,4 +1,4 @@
-"""mitmproxy's own screens: what a person sees of an API stream."""
+"""The content view of an API stream in mitmproxy."""
 
 import sys
 
@@ -29,7 +29,7 @@ def stream(*content: Text | Thinking | Raw, last: int | None = None) -> bytes:
 
 
 def shown(data: bytes, content_type: str = "text/event-stream; charset=utf-8") -> tuple[str, str]:
-    """As mitmproxy would choose and show it, and which view it chose."""
+    """Return the text as mitmproxy shows it, and the view that it chose."""
     registry = ContentviewRegistry()
     registry.register(raw)
     registry.register(AnswerView())

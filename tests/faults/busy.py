@@ -1,6 +1,6 @@
-"""A busy capture without a proxy: feeds the writer made-up exchanges for as long as it lives.
+"""A busy capture without a proxy: feeds generated exchanges to the writer until it is killed.
 
-What stands in an exchange follows from its flow id alone, so that a test knows what it must hold.
+The content of an exchange depends on its flow id alone, so that a test knows what to expect.
 """
 
 import json
@@ -22,17 +22,17 @@ from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
 
 SESSIONS = tuple(f"{n:08d}-1111-4000-8000-000000000000" for n in range(3))
-AT_ONCE = 6  # exchanges under way at any moment
+AT_ONCE = 6  # exchanges in flight at any moment
 
 
 def process_of(connection_id: str) -> ClientProcess | None:
-    """Every connection is named after its process."""
+    """Return the process of a connection: the connection id is its pid."""
     pid = int(connection_id) if connection_id else 0
     return ClientProcess(pid, 1_700_000_000.0) if pid else None
 
 
 class BusyRecorder(Recorder):
-    """Starts when told, and counts the exchanges whose end it has seen."""
+    """A recorder that waits for `started` and counts ended exchanges."""
 
     def __init__(self, captures: Path) -> None:
         self.started = threading.Event()
@@ -89,7 +89,7 @@ def text_of(flow_id: str) -> str:
 
 
 def events(flow_id: str) -> list[bytes]:
-    """The events of an answer that says `text_of(flow_id)`, a word at a time."""
+    """Return the events of a response that streams `text_of(flow_id)` word by word."""
     usage = {"input_tokens": 7, "output_tokens": 2}
     start = {"id": f"msg_{flow_id}", "role": "assistant", "content": [], "usage": usage}
     block = {"index": 0, "content_block": {"type": "text", "text": ""}}
@@ -107,7 +107,7 @@ def events(flow_id: str) -> list[bytes]:
 
 
 def jobs(flow_id: str, session: str | None, *, process: int = 0, size: int = 200) -> list[Job]:
-    """All that a proxy sees of one exchange, in order."""
+    """Return the jobs that a proxy sends for one exchange, in order."""
     now = time.time()
     return [
         Begun(request(flow_id, session, process=process, size=size)),
@@ -118,7 +118,7 @@ def jobs(flow_id: str, session: str | None, *, process: int = 0, size: int = 200
 
 
 def run(captures: str) -> None:
-    """Recovers, then captures until it is killed; some exchanges are moved out of `unknown`."""
+    """Recover, then capture until killed; some exchanges are moved out of `unknown`."""
     store = CaptureStore(Path(captures))
     store.prepare()
     recover(store)
@@ -133,7 +133,7 @@ def run(captures: str) -> None:
 
 
 def _endless(number: int) -> Iterator[Job]:
-    """One client: each session in turn, at first without a name on the wire."""
+    """Simulate one client: each session in turn, whose first requests carry no session id."""
     while True:
         process, session = 100_000 + uuid.uuid4().int % 100_000, SESSIONS[number % len(SESSIONS)]
         for name in (None, session, session):

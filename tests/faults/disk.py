@@ -1,7 +1,7 @@
 """A disk that fills up or turns read-only while a proxy captures to it.
 
-A small tmpfs where one can be mounted. Elsewhere a limit on the size of the proxy's files stands in
-for the full disk, and a file in the session's place for the folder that cannot be written.
+Uses a small tmpfs where one can be mounted. Elsewhere, a limit on the proxy's file size simulates
+the full disk, and a file in place of the session's folder simulates the read-only disk.
 """
 
 import resource
@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _SMALL = 2 << 20
-_LIMIT = 16 << 10  # more than a log of the proxy, less than a request
+_LIMIT = 16 << 10  # larger than the proxy's log, smaller than a request
 
 
 class Disk:
-    """`captures` is on it; `full` and `read_only` last as long as their `with`."""
+    """A disk that contains `captures`; `full` and `read_only` are context managers."""
 
     def __init__(self, captures: Path, mounted: bool) -> None:
         self.captures = captures

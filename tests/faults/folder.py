@@ -1,4 +1,4 @@
-"""What must hold of a capture folder whatever has happened to it."""
+"""Invariants of a capture folder after any fault."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,14 @@ from ccwire.wire.format import parse_file_name
 
 @dataclass(frozen=True)
 class Filed:
-    """A session's folder as it stands: its lines as bytes, and its files by name."""
+    """The content of a session's folder: its lines as bytes, and its files by name."""
 
     lines: dict[str, bytes]  # by flow id
     files: dict[str, bytes]
 
 
 def look(captures: Path) -> dict[str, Filed]:
-    """Every session's folder, lines that are cut short left out."""
+    """Return every session's folder, without truncated lines."""
     return {
         folder.name: Filed(_lines(folder), _files(folder))
         for folder in captures.iterdir()
@@ -27,7 +27,7 @@ def look(captures: Path) -> dict[str, Filed]:
 
 
 def check(captures: Path) -> dict[str, Filed]:
-    """The rules for a folder that no proxy writes to; gives what it holds."""
+    """Check a folder that no proxy writes to, and return its content."""
     held = look(captures)
     for name, filed in held.items():
         folder = captures / name
@@ -38,7 +38,7 @@ def check(captures: Path) -> dict[str, Filed]:
         assert len(by_number) == len(records), "two exchanges have one number"
         pairs = {parse_file_name(file): orjson.loads(data) for file, data in filed.files.items()}
         wanted = {(number, way) for number in by_number for way in ("req", "resp")}
-        # A kill before the request was written whole leaves its answer alone, known as cut off.
+        # A kill before the request file was written leaves only a response, marked as incomplete.
         cut = {(line["sequence"], "req") for line in records.values() if line["status"] is None}
         assert set(pairs) <= wanted, "a file that no line tells of"
         assert wanted - set(pairs) <= cut, "a file is gone"
@@ -74,7 +74,7 @@ def _lines(folder: Path) -> dict[str, bytes]:
         try:
             flow = orjson.loads(line)["flow_id"]
         except orjson.JSONDecodeError:
-            continue  # one that a kill cut short
+            continue  # truncated by a kill
         assert flow not in told, "an exchange is told twice"
         told[flow] = line
     return told

@@ -1,4 +1,4 @@
-"""A clock that jumps: durations stay durations, and numbers tell the order."""
+"""A clock that jumps: durations are never negative, and sequence numbers keep the order."""
 
 import gc
 import random
@@ -22,7 +22,7 @@ DAY = 86_400.0
 
 @pytest.fixture
 def jumpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Back and forth by up to a day at each look; now and then to 1970."""
+    """Jump by up to a day in either direction at each call, and sometimes to 1970."""
     jumps, real = random.Random(8), time.time
 
     def now() -> float:
@@ -65,7 +65,7 @@ def test_a_kill_on_such_a_day_is_recovered_from(captures: Path) -> None:
         recorder.handle(Chunk("cut", time.time(), event))
     recorder.settle()
     del recorder
-    gc.collect()  # with it goes its hold on the part
+    gc.collect()  # which releases its lock on the part file
     assert recover(store) == 1
     cut = orjson.loads(check(captures)[busy.SESSIONS[0]].lines["cut"])
     assert (cut["complete"], cut["ended_by"]) == (False, "proxy_stopped")

@@ -1,4 +1,4 @@
-"""A disk that takes nothing: the client does not notice, and the loss is said once and counted."""
+"""A disk that rejects writes: the client does not notice; the loss is logged once and counted."""
 
 import errno
 import gc
@@ -37,7 +37,7 @@ def test_a_disk_that_takes_nothing_costs_the_capture_and_not_the_client(
             until(lambda: b"could not be captured" in wire.proxy.log.read_bytes())
         _ask_and_compare(wire, session)
         lines = wire.exchanges(session, 2)
-        until(lambda: _counted(small, session) == 5)  # each is told or counted as lost
+        until(lambda: _counted(small, session) == 5)  # each is recorded or counted as lost
         assert lines[0] == before
         assert all(line["complete"] for line in lines)
         wire.proxy.stop()
@@ -58,7 +58,7 @@ def _counted(small: Disk, session: str) -> int:
 
 
 class Outage:
-    """From its `first` write on the disk takes half of what it is given, until it is `over`."""
+    """From the `first` write until it is `over`, the disk accepts half of each write's data."""
 
     def __init__(self, first: int, lasts: int | None) -> None:
         self.over = False
@@ -83,7 +83,7 @@ def test_whichever_write_fails_every_exchange_is_told_or_counted_as_lost(
     monkeypatch.setattr(addon.storage.folder, "write_all", outage.write_all)
     captures = tmp_path / "captures"
     _capture(captures, outage, ends=lasts is None)
-    gc.collect()  # a proxy that has ended holds no part any more
+    gc.collect()  # a proxy that has ended holds no lock on a part file
     recover(CaptureStore(captures))
     held = check(captures)
     told = [orjson.loads(line) for filed in held.values() for line in filed.lines.values()]
@@ -95,7 +95,7 @@ def test_whichever_write_fails_every_exchange_is_told_or_counted_as_lost(
 
 
 def _capture(captures: Path, outage: Outage, ends: bool) -> None:
-    """Two exchanges of a session, and two before and after them that name none."""
+    """Capture two exchanges of a session, between two exchanges without one."""
     recorder = busy.BusyRecorder(captures)
     writer = JobQueue(recorder, busy.process_of)
     session = busy.SESSIONS[0]

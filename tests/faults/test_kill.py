@@ -1,4 +1,4 @@
-"""SIGKILL at any moment: what was finished stays as it was, and the rest is told as cut off."""
+"""SIGKILL at any moment: finished exchanges stay as they are, the rest is marked incomplete."""
 
 import contextlib
 import http.client
@@ -32,7 +32,7 @@ def test_fifty_kills_of_a_busy_capture_lose_nothing_that_was_finished(tmp_path: 
     for _ in range(KILLS):
         child = servers.Process(target=busy.run, args=(str(captures),))
         child.start()
-        # From the first moment of the capture on; now and then past its first books.
+        # From the start of the capture; sometimes after the first index was written.
         until(lambda: any(captures.glob("*/*.part")), 20)
         time.sleep(moments.uniform(0, 0.12))
         child.kill()
@@ -55,7 +55,7 @@ def test_three_kills_of_a_real_proxy_lose_nothing_that_was_finished(tmp_path: Pa
             for thread in threads:
                 thread.start()
             until(lambda: _told(wire, sessions[0]) > 4 * (kill + 1), 30)  # noqa: B023
-            if kill != 1:  # else its writer lives on, and finishes its files
+            if kill != 1:  # else its writer process continues and finishes its files
                 for writer in psutil.Process(wire.proxy.pid).children():
                     writer.kill()
             wire.proxy.kill()
@@ -74,7 +74,7 @@ def test_three_kills_of_a_real_proxy_lose_nothing_that_was_finished(tmp_path: Pa
 
 
 def _ask_on(wire: Rig, session: str) -> None:
-    """One call after the other, until the proxy is gone."""
+    """Make one call after the other until the proxy is dead."""
     with contextlib.suppress(OSError, http.client.HTTPException):
         while True:
             wire.post(messages_body("go on", session))
@@ -96,7 +96,7 @@ def _nothing_finished_has_changed(left: dict[str, Filed], held: dict[str, Filed]
             if places[flow] == name:
                 assert new.lines[flow] == line
                 assert {file: new.files[file] for file in files} == files
-            else:  # a move that the kill cut off is finished: only the first lines are others
+            else:  # recovery finished an interrupted move: only the first lines differ
                 assert name == "unknown"
                 number = orjson.loads(new.lines[flow])["sequence"]
                 for file, data in files.items():

@@ -1,6 +1,6 @@
-"""Sixty-four sessions at once: each exchange in its own folder, and as many as were served.
+"""Sixty-four concurrent sessions: each exchange is in its session's folder, and none is missing.
 
-Ten seconds; CCWIRE_SOAK_SECONDS says how many else.
+Runs for ten seconds, or for CCWIRE_SOAK_SECONDS.
 """
 
 import os
@@ -55,7 +55,7 @@ def test_sixty_four_sessions_at_once_are_kept_apart(tmp_path: Path) -> None:
 
 
 def _ask_on(wire: Rig, session: str, ends: float, failed: list[BaseException]) -> None:
-    """At least once, however slow the machine."""
+    """Make calls until the time is over, at least one."""
     connection = wire.connect(timeout=120)
     try:
         while True:

@@ -1,4 +1,4 @@
-"""The map of sessions under stress: its lock's holder dies, and others rewrite it meanwhile."""
+"""sessions.json under stress: the holder of its lock dies, and other programs rewrite it."""
 
 import fcntl
 import json
@@ -22,7 +22,7 @@ def record(path: Path, session: str) -> None:
 
 
 def hold(path: str) -> None:
-    """Takes the lock and never gives it back."""
+    """Take the lock and never release it."""
     lock = Lock(path)
     assert lock.take()
     Path(path + ".held").touch()
@@ -56,7 +56,7 @@ def test_a_map_that_others_rewrite_in_place_is_never_an_error_and_never_half_an_
     stop = threading.Event()
 
     def rewrite() -> None:
-        """As a program without locks or renames would."""
+        """Rewrite the file in place and without a lock, as another program might."""
         while not stop.is_set():
             path.write_text(whole[:900])
             path.write_text(whole)

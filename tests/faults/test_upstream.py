@@ -1,6 +1,6 @@
-"""An upstream that misbehaves and a client that leaves: both see what they would have without us.
+"""A misbehaving upstream and a disconnecting client: both see what they would without the proxy.
 
-The stand-in is asked the same twice, directly and through the proxy.
+The stand-in API gets the same request twice, directly and through the proxy.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ def directly(wire: Rig, body: bytes) -> tuple[int, bytes, bool]:
 
 
 def read(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, bytes, bool]:
-    """Status, body, and whether it came to its end."""
+    """Return status, body, and whether the body is complete."""
     connection.request("POST", "/v1/messages?beta=true", body)
     answer = connection.getresponse()
     got = b""
@@ -51,7 +51,7 @@ def read(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, byte
 
 
 def kinds(got: bytes) -> bytes:
-    """Each call has ids and numbers of its own; the kinds of its events are the same."""
+    """Return the event types, which are the same for every call; ids and numbers differ."""
     return b"\n".join(line for line in got.splitlines() if line.startswith(b"event"))
 
 
@@ -116,7 +116,7 @@ def test_a_wrong_content_length_is_passed_on_and_its_bytes_are_kept(wire: Rig, c
     (line,) = wire.exchanges(session, 1)
     body = wire.response(session, 1)["body"]
     assert body["size"] == len(through[1])
-    if claim < 0:  # cut in the middle of its JSON: no message, so nothing that could be counted
+    if claim < 0:  # cut off inside its JSON: no message, so no usage
         assert (line["usage"], body["type"]) == (None, "text")
     else:
         assert (line["complete"], line["ended_by"]) == (False, "server_disconnect")
@@ -128,7 +128,7 @@ def test_a_wrong_content_length_is_passed_on_and_its_bytes_are_kept(wire: Rig, c
 def test_a_client_that_leaves_at_any_event_leaves_a_true_account(
     wire: Rig, after: int, how: str
 ) -> None:
-    """The stand-in stops behind that event, so that the client has it and no other."""
+    """The stand-in stops after that event, so that the client receives it and no later one."""
     session = new_session()
     wire.api.scenario = always(dataclasses.replace(WHOLE, stall_after=after + 1, stall=20))
     connection = wire.connect()

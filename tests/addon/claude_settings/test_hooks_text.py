@@ -37,7 +37,7 @@ def test_install_then_uninstall_gives_the_same_text_again(text: str) -> None:
     assert find_hooks(after).commands == ALL
     assert len(parse(after).comments) == len(before.comments)
     assert uninstalled(after, [text]) == text
-    # Without a backup, what comes back means the same; empty lists of hooks are none.
+    # Without a backup, only the meaning is restored, and empty lists of hooks are removed.
     bare = uninstalled(after, [])
     value = parse(bare).root.value if bare is not None else {}
     assert _without_empty(value) == _without_empty(before.root.value)

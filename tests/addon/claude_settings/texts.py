@@ -1,4 +1,4 @@
-"""Settings as people write them: any layout, with comments, trailing commas, and odd hooks."""
+"""Generates settings as people write them: any layout, comments, trailing commas, odd hooks."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 _COMMENTS = ("// note\n", "/* note */", "/* over\n two lines */", "//\r\n")
-# Letters alone: what looks like a hook of ours is for other tests.
+# Letters only, so that nothing looks like one of our hooks; other tests cover that.
 _WORDS = st.text("ab c", max_size=8)
 _PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 _HOOKS = st.fixed_dictionaries({"type": st.just("command"), "command": _WORDS})
@@ -28,7 +28,7 @@ _SETTINGS = st.fixed_dictionaries(
 
 @st.composite
 def settings_texts(draw: st.DrawFn) -> str:
-    """Settings in one of the layouts that people and programs give them."""
+    """Generate settings in the layouts that people and programs write."""
     value = draw(_SETTINGS)
     layout = draw(st.sampled_from((None, 2, 4, "\t", "wild")))
     if layout != "wild":

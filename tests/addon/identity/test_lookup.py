@@ -18,7 +18,7 @@ def entry(session_id: str, pid: int, created: float) -> dict[str, Any]:
 
 
 class Folder:
-    """A map of sessions and a client's folder, both empty."""
+    """An empty sessions.json and an empty client folder."""
 
     def __init__(self, root: Path) -> None:
         self._map = root / "sessions.json"

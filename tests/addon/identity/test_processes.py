@@ -14,7 +14,7 @@ from addon.identity.processes import Address, ClientProcess, ProcessResolver, Pr
 
 @pytest.fixture
 def connection() -> Iterator[tuple[Address, Address]]:
-    """A connection of this very process to itself: its client's end, and the proxy's."""
+    """A connection of this process to itself; yields the client's and the proxy's address."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()) as client,
@@ -93,7 +93,7 @@ def test_who_started_the_proxy_is_no_ancestor_of_a_client() -> None:
         child.wait()
     assert found is not None
     assert found.pid == child.pid
-    # This process is the proxy here: it is above the client, and those above it are not told.
+    # This process is the proxy, and the client's parent; ancestors of the proxy are excluded.
     assert [pid for pid, _ in found.ancestors] == [os.getpid()]
 
 

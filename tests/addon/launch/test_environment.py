@@ -1,4 +1,4 @@
-"""What a child gets: the proxy and the certificate, and our hooks after the user's own."""
+"""The child's environment: the proxy, the certificate, and our hooks after the user's."""
 
 import pytest
 

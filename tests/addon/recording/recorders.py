@@ -1,4 +1,4 @@
-"""A recorder on an empty folder, and the jobs that a proxy would give it."""
+"""A recorder on an empty folder, and the jobs that a proxy would send to it."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ STREAM = [("content-type", "text/event-stream"), ("request-id", "req_1")]
 
 
 class RecorderRig:
-    """Every exchange comes from one process, whose session the map may or may not know."""
+    """A recorder whose exchanges all come from one process, which may be in sessions.json."""
 
     def __init__(self, root: Path, process: ClientProcess | None = None) -> None:
         self.root = root
@@ -36,7 +36,7 @@ class RecorderRig:
         return self.store.root / (session or "unknown")
 
     def hooked(self, session: str, process: ClientProcess) -> None:
-        """The client's hook has told which session that process has."""
+        """Record the session of the process in sessions.json, as the client's hook does."""
         metadata = {"claude_pid": process.pid, "process_created_at": process.created}
         entry = {
             "session_id": session,
@@ -90,7 +90,7 @@ class RecorderRig:
     def whole(
         self, flow: str, session: str | None = None, at: float = 1010.0, **changes: Any
     ) -> None:
-        """A whole exchange, settled."""
+        """Record a complete exchange and settle."""
         self.begin(flow, session, **changes)
         self.answer(flow, START, STOP)
         self.end(flow, at=at)
@@ -107,7 +107,7 @@ class RecorderRig:
         return value
 
     def names(self, session: str | None) -> list[str]:
-        """Its files, but for the lock."""
+        """Return the file names of a session, without the lock."""
         folder = self.folder(session)
         found = folder.iterdir() if folder.exists() else []
         return sorted(path.name for path in found if path.name != ".lock")

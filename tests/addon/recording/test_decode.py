@@ -65,7 +65,7 @@ def test_a_body_cut_short_is_decoded_as_far_as_it_goes(
     decoded, failed = decode_all(name, encode(text)[:1200])
     assert failed is None
     assert text.startswith(decoded)
-    assert len(decoded) > 500 or name == "zstd"  # zstd gives whole blocks, and this is one
+    assert len(decoded) > 500 or name == "zstd"  # zstd returns whole blocks, and this is one
 
 
 @every_encoding

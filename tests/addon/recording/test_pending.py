@@ -132,7 +132,7 @@ TELEMETRY: dict[str, Any] = {
 
 
 def test_telemetry_names_a_session_only_when_nothing_better_came(rig: RecorderRig) -> None:
-    rig.whole("f-1", at=1e11, **TELEMETRY)  # it will not have waited long for ages
+    rig.whole("f-1", at=1e11, **TELEMETRY)  # so it never counts as having waited long
     rig.whole("f-2", at=1e11, target="/api/hello")
     rig.hooked("s-1", CLIENT)
     rig.recorder.settle()
@@ -141,7 +141,7 @@ def test_telemetry_names_a_session_only_when_nothing_better_came(rig: RecorderRi
 
 
 def test_telemetry_names_it_for_all_of_its_process_in_the_end(rig: RecorderRig) -> None:
-    """The rig's exchanges ended long ago, by the clock that patience goes by."""
+    """The rig's exchanges ended long ago, so their telemetry counts at once."""
     rig.whole("f-1", target="/api/hello")
     rig.whole("f-2", **TELEMETRY)
     assert {line["flow_id"] for line in rig.lines("hinted")} == {"f-1", "f-2"}

@@ -1,4 +1,4 @@
-"""The writer's own process, with real processes: what it files, and what happens when one ends."""
+"""The writer process, with real processes: what it writes, and what happens when one ends."""
 
 import logging
 import os
@@ -108,7 +108,7 @@ def test_when_the_proxy_is_killed_its_files_are_finished(wire: Pipeline) -> None
     wire.exchange("whole")
     wire.exchange("cut", upto=5)
     until(wire.has_part)
-    wire.sink._pipe.close()  # as the system does for a process that is gone
+    wire.sink._pipe.close()  # as the system does when a process ends
     assert wire.sink._process.wait(10) == 0
     check(wire.captures)
     lines = wire.lines()
@@ -127,7 +127,7 @@ def test_when_it_is_killed_another_takes_over(
     first = wire.pid
     os.kill(first, signal.SIGKILL)
     wire.sink._process.wait()
-    wire.writer.put(Ended("cut", time.time(), "http_end", None))  # nobody hears that
+    wire.writer.put(Ended("cut", time.time(), "http_end", None))  # nobody reads this
     until(lambda: wire.pid != first)
     wire.exchange("next")
     wire.writer.close()

@@ -20,7 +20,7 @@ from addon.recording.queue import JobQueue
 
 
 class SlowSink:
-    """Notes every job; `go_on` makes it as slow as one likes."""
+    """Records every job; blocks while `go_on` is cleared."""
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
@@ -125,7 +125,7 @@ def test_everything_is_handed_over_in_order(sink: SlowSink, writer: Make) -> Non
 
 
 def stop_the_desk(one: JobQueue, sink: SlowSink) -> None:
-    """The sink is busy with something for as long as one likes."""
+    """Block the sink until `go_on` is set."""
     sink.go_on.clear()
     one.put(Answered("busy", RESPONSE))
     assert sink.busy.wait(10)
@@ -168,7 +168,7 @@ def test_a_request_that_would_fill_the_memory_is_told_without_its_body(
 ) -> None:
     one = writer(limit=10_000)
     stop_the_desk(one, sink)
-    one.put(Begun(request("big", b"x" * 50_000)))  # nothing waits: any size may
+    one.put(Begun(request("big", b"x" * 50_000)))  # an empty queue accepts any size
     one.put(Begun(request("next", b"y" * 5_000)))
     sink.go_on.set()
     one.close()

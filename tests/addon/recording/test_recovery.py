@@ -26,7 +26,7 @@ def rig(tmp_path: Path) -> Iterator[RecorderRig]:
 
 
 def abandon(rig: RecorderRig) -> None:
-    """What is in flight is let go of, as when the process is killed."""
+    """Close the part files in flight, as when the process is killed."""
     for exchange in rig.recorder._open.values():
         exchange.slot.part.close()
     rig.recorder._open.clear()
@@ -160,7 +160,7 @@ def test_numbering_goes_on_after_it(rig: RecorderRig) -> None:
 
 
 def nothing_yet(rig: RecorderRig) -> None:
-    """A folder where nothing has happened."""
+    """An empty capture folder."""
 
 
 def one_session(rig: RecorderRig) -> None:
@@ -234,7 +234,7 @@ def test_killed_at_any_moment_nothing_finished_is_lost_and_all_is_told_once(
 
 
 def let_go(rig: RecorderRig) -> None:
-    """The locks of a killed process are gone."""
+    """Release all locks, as when the process is killed."""
     abandon(rig)
     for finished in rig.recorder._books._finished.values():
         for item in finished:

@@ -157,7 +157,7 @@ def test_a_secret_without_a_shape_leaves_body_url_and_headers() -> None:
 
 
 def test_a_body_that_a_secret_s_removal_would_break_is_kept_as_text() -> None:
-    """The key is a number, and so is a field."""
+    """The secret is a number that is also the value of a field."""
     found = record(b'{"n": 123456789012345}', headers=[("x-api-key", "123456789012345")])
     assert as_file(found)["body"]["type"] == "text"
     assert "123456789012345" not in json.dumps(as_file(found)["body"])

@@ -45,7 +45,7 @@ END = event({"type": "message_delta", "delta": {}, "usage": {"output_tokens": 9}
 def streamed(
     *chunks: bytes, headers: dict[str, str] | None = None
 ) -> tuple[FinishedAnswer, list[bytes]]:
-    """The answer, and the lines that were safe to write before its end."""
+    """Return the outcome, and the lines that were safe to write before the end."""
     answer = StreamedAnswer(headers or {}, Redactor(b"key"))
     written: list[bytes] = []
     for number, chunk in enumerate(chunks):
@@ -54,7 +54,7 @@ def streamed(
 
 
 def body(answer: FinishedAnswer) -> dict[str, Any]:
-    """The body as a reader of the response file gets it."""
+    """Return the body as a reader of the response file sees it."""
     value: dict[str, Any] = parse_json(whole_file(b"", {"body": answer.body}))["body"]
     return value
 

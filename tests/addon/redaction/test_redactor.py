@@ -230,7 +230,7 @@ def test_who_the_user_is_leaves_telemetry_at_any_level(
     document: Any = {name: value, "event": "tengu_started", "session_id": "s-1"}
     for _ in range(level):
         if '"' in value:
-            return  # quotes within quotes within quotes: not sent by anyone
+            return  # three levels of nested quotes, which no client sends
         document = {"event_data": json.dumps(document)}
     clean = json.loads(redactor.telemetry(json.dumps(document).encode()))
     for _ in range(level):
@@ -384,7 +384,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
 def test_no_text_takes_time_out_of_proportion(redactor: Redactor, unit: bytes) -> None:
-    """One of these in a pattern that goes back over it again and again would take minutes."""
+    """With a pattern that backtracks, each of these would take minutes."""
     data = (unit * (1 + 100_000 // len(unit)))[:100_000]
     for text in (data, data + b"%zz "):
         redactor.body(text)

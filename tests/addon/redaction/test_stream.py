@@ -29,7 +29,7 @@ def redactor() -> Redactor:
 
 
 def through(redactor: Redactor, pieces: Pieces) -> tuple[Pieces, Pieces]:
-    """What could be written before the end, and what only then."""
+    """Return what could be written before the end, and what only at the end."""
     across = DeltaRedactor[tuple[int, str]](redactor, lambda item, text: (item[0], text))
     early: Pieces = []
     for block, piece in pieces:
@@ -42,7 +42,7 @@ def joined(pieces: Pieces) -> str:
 
 
 def fragments(secret: str) -> list[str]:
-    """Parts of a secret too long to be there by chance."""
+    """Return the parts of a secret that are too long to occur by chance."""
     bare = secret.removeprefix("Bearer ")
     return [bare[n : n + 8] for n in range(len(bare) - 7)]
 
@@ -84,7 +84,7 @@ def test_only_what_may_go_on_is_held_back(redactor: Redactor) -> None:
 
 
 def test_a_chain_of_half_starts_is_not_held_back_for_ever(redactor: Redactor) -> None:
-    """Each of these ends as a secret may begin."""
+    """Each of these pieces ends like the start of a secret."""
     pieces = [(0, " keys") for _ in range(1000)]
     _early, late = through(redactor, pieces)
     assert len(late) == 1
@@ -152,7 +152,7 @@ def test_any_text_in_any_pieces_is_as_clean_as_in_one(
     early, late = through(redactor, pieces)
     clean = joined(early + late)
     assert not any(secret.removeprefix("Bearer ") in clean for secret in SECRETS.values())
-    if between:  # else two secrets in a row may be one or two, by how they are cut
+    if between:  # else two adjacent secrets may count as one or two, depending on the split
         assert clean.encode() == redactor.body(text.encode())
 
 

@@ -320,7 +320,7 @@ def test_a_part_that_is_a_link_is_left_alone(store: CaptureStore, tmp_path: Path
 
 
 def test_a_part_is_not_taken_while_it_is_being_opened(store: CaptureStore) -> None:
-    """Whoever opens one holds the folder's lock until the part is locked too."""
+    """A proxy that opens a part file holds the folder's lock until the part is locked too."""
     slot = store.open_slot("s-1", PATH)
     slot.part.close()
     program = (
@@ -354,7 +354,7 @@ def test_folders_of_others_are_not_looked_into(store: CaptureStore) -> None:
 def test_what_a_killed_proxy_was_writing_is_cleared(store: CaptureStore) -> None:
     living = store.open_slot("s-1", PATH)
     names = {
-        ".0001_resp_v1_messages.json.77.tmp": True,  # its part is there
+        ".0001_resp_v1_messages.json.77.tmp": True,  # its part file exists
         ".0009_req_v1_messages.json.77.tmp": False,
         ".manifest.json.77.tmp": False,
         ".exchanges.jsonl.77.tmp": False,

@@ -83,11 +83,11 @@ def test_a_move_that_was_cut_off_is_finished_by_what_its_part_says(
 ) -> None:
     copy = capture("response")
     new, _ = refile(store, slot, LINE, NEW)
-    write_whole(slot.response_file, copy)  # as if it had not come to that
+    write_whole(slot.response_file, copy)  # as if it had been killed before this
     new.response_file.unlink()
     told = parse_json(new.part_file.read_bytes())["moved"]
     line = finish_move(slot.folder, new.folder, told)
     assert line.sequence == 2
     assert names(slot.folder) == []
     assert parse_json(new.response_file.read_bytes())["session_id"] == "s-1"
-    assert finish_move(slot.folder, new.folder, told) == line  # once more does no harm
+    assert finish_move(slot.folder, new.folder, told) == line  # finishing twice is harmless
