@@ -137,7 +137,9 @@ def test_the_folder_cannot_change_while_it_runs(rig: Rig) -> None:
         context.configure(capture, capture_dir="elsewhere")
 
 
-def test_captured_calls_go_to_the_upstream_and_are_told_as_they_were_meant(rig: Rig) -> None:
+def test_captured_calls_go_to_the_upstream_and_are_recorded_with_their_original_host(
+    rig: Rig,
+) -> None:
     capture, context, captures = rig
     context.configure(capture, capture_upstream="http://127.0.0.1:8000/base/")
     capture.running()
@@ -179,7 +181,7 @@ def test_with_an_upstream_no_other_host_is_reached(rig: Rig) -> None:
         (connection.ConnectionState.CLOSED, "client_disconnect"),
     ],
 )
-def test_who_left_is_told_by_the_connections(
+def test_who_disconnected_is_judged_by_the_connections(
     rig: Rig, state: connection.ConnectionState, ended_by: str
 ) -> None:
     capture, _, captures = rig
@@ -195,7 +197,7 @@ def test_who_left_is_told_by_the_connections(
     assert (line["complete"], line["ended_by"]) == (False, ended_by)
 
 
-def test_a_request_that_broke_off_is_told(rig: Rig) -> None:
+def test_a_request_that_was_cut_off_is_recorded(rig: Rig) -> None:
     capture, _, captures = rig
     capture.running()
     made = flow()
@@ -265,7 +267,7 @@ def test_headers_that_are_no_text_are_no_trouble(rig: Rig) -> None:
         (("2001:db8::1", 1, 0, 0), False),
     ],
 )
-def test_only_this_machine_is_served_unless_told(
+def test_only_local_connections_are_accepted_by_default(
     rig: Rig, peer: tuple[Any, ...], served: bool
 ) -> None:
     capture, context, _ = rig

@@ -68,7 +68,7 @@ Two words.
 """)
 
 
-def test_a_cut_stream_says_so_and_shows_what_came() -> None:
+def test_a_cut_stream_is_marked_and_its_start_is_shown() -> None:
     text = answer_text(stream(Text("Said before the cut."), last=6))
     assert "CUT OFF   no message_stop event" in text
     assert "Said before" in text

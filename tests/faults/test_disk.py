@@ -76,7 +76,7 @@ class Outage:
 
 @pytest.mark.parametrize("first", range(1, 44))
 @pytest.mark.parametrize("lasts", [1, None], ids=["one write", "until all have ended"])
-def test_whichever_write_fails_every_exchange_is_told_or_counted_as_lost(
+def test_whichever_write_fails_every_exchange_is_recorded_or_counted_as_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, lasts: int | None
 ) -> None:
     outage = Outage(first, lasts)

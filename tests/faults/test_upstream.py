@@ -71,7 +71,7 @@ def kinds(got: bytes) -> bytes:
     ],
     ids=str,
 )
-def test_a_stream_that_goes_wrong_is_passed_on_as_it_is_and_told_as_it_was(
+def test_a_broken_stream_is_passed_on_unchanged_and_recorded_as_it_was(
     wire: Rig, fault: dict[str, object], ended_by: str, complete: bool
 ) -> None:
     session = new_session()

@@ -38,7 +38,7 @@ def test_each_scope_has_its_file(claude: Path, project: Path) -> None:
     assert settings_path("local", claude, project) == project / ".claude" / "settings.local.json"
 
 
-def test_a_file_that_is_not_there_is_none_and_one_that_is_not_text_says_where(
+def test_a_missing_file_is_none_and_one_that_is_not_utf_8_is_an_error_with_its_place(
     claude: Path,
 ) -> None:
     path = claude / "settings.json"
@@ -61,7 +61,7 @@ def test_only_scopes_whose_command_still_exists_count_as_installed(
     assert installed_scopes(claude, project) == ["local"]
 
 
-def test_the_status_tells_drift_files_that_are_gone_and_errors(claude: Path, project: Path) -> None:
+def test_the_status_contains_drift_missing_files_and_errors(claude: Path, project: Path) -> None:
     (claude / "settings.json").write_text(json.dumps(hook_settings(GONE, ["Stop"])))
     (project / ".claude" / "settings.json").write_text('{"hooks": oops}')
     user, shared, local = scope_statuses(claude, project)
@@ -96,7 +96,7 @@ def test_the_strongest_scope_that_speaks_decides_whether_hooks_run(
     assert found() is None
 
 
-def test_a_check_up_says_what_to_do(claude: Path, project: Path) -> None:
+def test_a_check_contains_what_to_do(claude: Path, project: Path) -> None:
     assert list(scope_checks(claude, project)) == [
         ("hooks", "not installed; `ccwire run` adds its own", None)
     ]

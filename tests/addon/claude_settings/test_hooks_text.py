@@ -192,7 +192,7 @@ def test_a_client_is_given_only_events_that_it_knows() -> None:
     assert set(events_for((2, 1, 325))) == {*EVENTS, "SubagentStart"}
 
 
-def test_the_command_runs_from_any_directory_and_leaves_its_map_where_told(tmp_path: Path) -> None:
+def test_the_command_runs_from_any_directory_and_writes_to_the_given_file(tmp_path: Path) -> None:
     sessions = tmp_path / "a folder" / "it's.json"
     payload = b'{"hook_event_name": "Stop", "session_id": "aaa"}'
     run = subprocess.run(

@@ -14,7 +14,7 @@ def test_comments_and_trailing_commas_are_read() -> None:
     assert [text[start:end] for start, end in document.comments] == ["// a", "/* b */", '// "c"']
 
 
-def test_each_part_knows_where_it_stands() -> None:
+def test_each_part_has_its_position() -> None:
     text = '{ "a" : [ 7 ] , "b": "x" }'
     first, second = parse(text).root.parts
     assert (text[first.start : first.end], first.key, first.comma) == ('"a" : [ 7 ]', "a", 14)
@@ -56,7 +56,7 @@ def test_slashes_in_a_string_are_no_comment() -> None:
         ("[" * 100_000, "line 1", "nested too deeply"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, where: str, what: str) -> None:
+def test_a_syntax_error_has_its_position(text: str, where: str, what: str) -> None:
     with pytest.raises(JsoncError) as caught:
         parse(text)
     assert where in str(caught.value)

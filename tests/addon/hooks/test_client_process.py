@@ -81,7 +81,7 @@ def test_start_times_are_those_of_psutil() -> None:
     assert process.created_at == pytest.approx(psutil.Process().create_time(), abs=1.1)
 
 
-def test_ps_tells_the_same_as_the_proc_folder() -> None:
+def test_ps_and_proc_agree() -> None:
     process = ps_table()[os.getpid()]
     assert process.parent == os.getppid()
     assert process.created_at == pytest.approx(psutil.Process().create_time(), abs=2)

@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there_holds_no_sessions(
     assert caplog.text == ""
 
 
-def test_a_file_that_is_no_map_gives_none_and_says_so(
+def test_an_invalid_file_gives_no_entries_and_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "s.json"

@@ -77,7 +77,7 @@ def test_what_a_killed_hook_left_behind_is_written_over(tmp_path: Path) -> None:
         ("[" * 200_000, "not JSON"),
     ],
 )
-def test_a_file_that_is_no_map_says_why(tmp_path: Path, text: str, reason: str) -> None:
+def test_an_invalid_file_is_refused_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "s.json").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(SessionsFileError, match=reason):
         read_document(str(tmp_path / "s.json"))

@@ -70,7 +70,7 @@ def test_the_map_is_read_anew_when_a_session_starts(folder: Folder) -> None:
     assert folder.lookup.by_process(CLIENT) == "after clear"
 
 
-def test_what_the_wire_told_counts_where_the_map_is_silent(folder: Folder) -> None:
+def test_a_session_from_the_wire_counts_if_sessions_json_has_none(folder: Folder) -> None:
     folder.lookup.tell(CLIENT, "told")
     folder.lookup.tell(None, "nobody's")
     assert folder.lookup.by_process(CLIENT) == "told"
@@ -121,7 +121,7 @@ def test_a_record_that_a_crashed_client_left_is_not_the_next_one_s(folder: Folde
         '{"pid": 500, "sessionId": ""}',
     ],
 )
-def test_a_record_that_says_nothing_says_nothing(folder: Folder, text: str) -> None:
+def test_a_record_without_a_session_is_ignored(folder: Folder, text: str) -> None:
     folder.live(500, text)
     assert folder.lookup.by_live_record(CLIENT) is None
 

@@ -38,7 +38,7 @@ def _forbidden(client: Address, proxy: Address) -> int | None:
     raise PermissionError
 
 
-def test_the_kernel_tells_no_socket_that_only_listens() -> None:
+def test_a_listening_socket_is_not_returned() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert socket_table.owner(server.getsockname(), ("127.0.0.1", 9), []) is None
 

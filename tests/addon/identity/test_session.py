@@ -24,7 +24,7 @@ UNUSABLE = ["", "../../etc/x", "a/b", "a" * 65, "a b", "unknown", "Unknown", "UN
 
 
 @pytest.mark.parametrize("pair", [*itertools.combinations(SOURCES, 2)], ids=" over ".join)
-def test_of_two_that_disagree_the_stronger_wins_and_it_is_told(
+def test_when_two_sources_disagree_the_stronger_wins_and_it_is_reported(
     pair: tuple[IdentifiedBy, IdentifiedBy],
 ) -> None:
     stronger, weaker = pair
@@ -41,7 +41,7 @@ def test_sources_that_agree_are_no_conflict() -> None:
     assert identify(SessionEvidence(**dict.fromkeys(SOURCES, "s"))) == Identity("s", "header")
 
 
-def test_every_disagreement_is_told() -> None:
+def test_every_conflict_is_reported() -> None:
     evidence = SessionEvidence(header="a", user_id="b", process="a", live_record="c", telemetry="d")
     assert identify(evidence) == Identity("a", "header", ("user_id", "live_record", "telemetry"))
 
@@ -141,7 +141,7 @@ def test_rubbish_names_no_session(data: bytes, value: Any) -> None:
     session_in_user_id(value)
 
 
-def test_what_a_request_says_of_itself_is_read() -> None:
+def test_facts_are_parsed_from_headers() -> None:
     facts = wire_facts(
         {
             "user-agent": "claude-cli/2.1.325 (external, sdk-cli, agent)",

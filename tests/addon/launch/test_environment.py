@@ -59,7 +59,7 @@ def test_only_the_client_itself_gets_a_flag(command: list[str], expected: int | 
     assert client_in(command) == expected
 
 
-def test_a_version_is_read_from_what_the_client_says() -> None:
+def test_a_version_is_parsed_from_the_client_s_output() -> None:
     assert announced_version("2.1.325 (Claude Code)\n") == (2, 1, 325)
     assert announced_version("v20.20.2") is None
 

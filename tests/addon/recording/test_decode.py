@@ -69,7 +69,7 @@ def test_a_body_cut_short_is_decoded_as_far_as_it_goes(
 
 
 @every_encoding
-def test_rubbish_after_the_end_is_left_out_and_told(
+def test_rubbish_after_the_end_is_omitted_and_reported(
     name: str, encode: Callable[[bytes], bytes]
 ) -> None:
     decoded, failed = decode_all(name, encode(TEXT) + b"\xffrubbish")
@@ -78,7 +78,7 @@ def test_rubbish_after_the_end_is_left_out_and_told(
 
 
 @every_encoding
-def test_rubbish_alone_gives_nothing_and_says_so(
+def test_rubbish_alone_gives_nothing_and_is_reported(
     name: str, encode: Callable[[bytes], bytes]
 ) -> None:
     assert decode_all(name, b"\xff\xfe rubbish, not that encoding")[1]
@@ -112,7 +112,7 @@ def test_no_encoding_changes_nothing(name: str) -> None:
     assert decode_all(name, TEXT) == (TEXT, None)
 
 
-def test_an_encoding_nobody_knows_passes_through_and_is_told() -> None:
+def test_an_unknown_encoding_passes_through_and_is_reported() -> None:
     decoded, failed = decode_all("rot13", TEXT)
     assert decoded == TEXT
     assert failed == "unknown content encoding"

@@ -79,7 +79,7 @@ def wire(paths: CapturePaths) -> Iterator[Pipeline]:
     made.writer.close()
 
 
-def test_it_files_what_it_is_told(wire: Pipeline, caplog: pytest.LogCaptureFixture) -> None:
+def test_jobs_are_recorded(wire: Pipeline, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     for number in range(20):
         wire.exchange(f"flow-{number}", process=4000 + number)
@@ -198,7 +198,7 @@ def test_where_it_cannot_be_started_again_the_proxy_writes_itself(
     assert gap in wire.gaps("unknown")
 
 
-def test_what_the_memory_has_no_room_for_is_told_as_lost(
+def test_a_batch_too_large_for_memory_is_recorded_as_lost(
     wire: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire.exchange("cut", upto=4)
@@ -243,7 +243,7 @@ def test_a_reader_that_breaks_off_ends_the_process(wire: Pipeline) -> None:
     )
 
 
-def test_one_that_stands_still_holds_nobody_up_and_what_is_lost_is_told(
+def test_a_stopped_process_blocks_nobody_and_the_loss_is_recorded(
     paths: CapturePaths,
 ) -> None:
     wire = Pipeline(paths, limit=400_000)

@@ -131,7 +131,7 @@ def stop_the_desk(one: JobQueue, sink: SlowSink) -> None:
     assert sink.busy.wait(10)
 
 
-def test_a_slow_disk_never_holds_the_client_up_and_the_loss_is_told_once(
+def test_a_slow_disk_never_blocks_the_client_and_the_loss_is_recorded_once(
     sink: SlowSink, writer: Make
 ) -> None:
     one = writer(limit=10_000)
@@ -163,7 +163,7 @@ def test_many_small_chunks_count_for_what_they_take(sink: SlowSink, writer: Make
     assert ("lost", "f") in sink.told
 
 
-def test_a_request_that_would_fill_the_memory_is_told_without_its_body(
+def test_a_request_for_a_full_queue_is_recorded_without_its_body(
     sink: SlowSink, writer: Make
 ) -> None:
     one = writer(limit=10_000)
@@ -180,7 +180,7 @@ def test_a_request_that_would_fill_the_memory_is_told_without_its_body(
     ]
 
 
-def test_there_is_room_again_when_the_desk_has_caught_up(sink: SlowSink, writer: Make) -> None:
+def test_there_is_room_again_when_the_sink_has_caught_up(sink: SlowSink, writer: Make) -> None:
     one = writer(limit=10_000)
     tee = one.tee("f")
     for number in range(5):
@@ -206,7 +206,7 @@ def test_whatever_goes_wrong_the_thread_goes_on(
     assert sink.told[-1] == ("close",)
 
 
-def test_a_desk_that_never_ends_is_left_alone(
+def test_close_does_not_wait_forever_for_a_blocked_sink(
     sink: SlowSink, writer: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = writer()
@@ -215,7 +215,7 @@ def test_a_desk_that_never_ends_is_left_alone(
     assert "too slow" in caplog.text
 
 
-def test_a_real_desk_behind_it_gets_everything(tmp_path: Path) -> None:
+def test_a_real_recorder_receives_everything(tmp_path: Path) -> None:
     from tests.addon.recording.recorders import START, STOP, open_rig
 
     with open_rig(tmp_path) as real:

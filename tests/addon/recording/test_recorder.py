@@ -54,7 +54,7 @@ def test_an_exchange_is_two_files_a_line_and_a_count(rig: RecorderRig) -> None:
     assert "session s-1 by header" in (rig.store.root / "traffic.log").read_text()
 
 
-def test_a_part_stands_for_what_is_in_flight(rig: RecorderRig) -> None:
+def test_an_exchange_in_flight_has_a_part_file(rig: RecorderRig) -> None:
     rig.begin("f-1", "s-1")
     rig.answer("f-1", START)
     rig.recorder.settle()
@@ -79,7 +79,7 @@ def test_an_answer_without_its_request_is_passed_over(rig: RecorderRig) -> None:
     assert not rig.store.root.exists()
 
 
-def test_an_exchange_without_an_answer_is_told(rig: RecorderRig) -> None:
+def test_an_exchange_without_a_response_is_recorded(rig: RecorderRig) -> None:
     rig.begin("f-1", "s-1")
     rig.end("f-1", "server_disconnect", f"cannot reach {KEY}")
     rig.recorder.settle()
@@ -93,7 +93,7 @@ def test_an_exchange_without_an_answer_is_told(rig: RecorderRig) -> None:
     assert rig.manifest("s-1")["counts"]["errors"] == 1
 
 
-def test_what_the_queue_lost_is_told_and_the_rest_is_not_made_up(rig: RecorderRig) -> None:
+def test_a_loss_in_the_queue_is_recorded_and_nothing_is_invented(rig: RecorderRig) -> None:
     rig.begin("f-1", "s-1")
     rig.answer("f-1", START)
     rig.recorder.handle(Lost("f-1"))
@@ -182,7 +182,9 @@ def test_a_full_disk_at_the_request_costs_that_exchange_alone(
     assert sum(told) + int(unknown) == 1
 
 
-def test_a_full_disk_in_an_answer_is_told_in_its_session(rig: RecorderRig, disk: FullDisk) -> None:
+def test_a_full_disk_during_a_response_is_recorded_in_its_session(
+    rig: RecorderRig, disk: FullDisk
+) -> None:
     rig.begin("f-1", "s-1")
     rig.begin("f-2", "s-1")
     rig.answer("f-1", START)
@@ -201,7 +203,7 @@ def test_a_full_disk_in_an_answer_is_told_in_its_session(rig: RecorderRig, disk:
     assert manifest["gaps"][0]["detail"] == "OSError: No space left on device"
 
 
-def test_a_full_disk_at_the_end_is_told_in_its_session_and_found_at_the_next_start(
+def test_a_full_disk_at_the_end_is_recorded_and_recovered_at_the_next_start(
     rig: RecorderRig, disk: FullDisk
 ) -> None:
     from addon.recording.recovery import recover
@@ -235,9 +237,7 @@ def test_a_bug_of_ours_costs_one_exchange_and_one_clear_line(
     assert rig.manifest(None)["counts"]["capture_errors"] == 1
 
 
-def test_nothing_secret_is_told_in_a_log(
-    rig: RecorderRig, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_secret_is_logged(rig: RecorderRig, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     rig.whole("f-1", "s-1", target=f"/v1/{KEY}", body=json.dumps({"model": KEY}).encode())
     rig.begin("f-2", "s-1")

@@ -108,7 +108,7 @@ def test_what_was_in_flight_without_a_session_stays_under_unknown(rig: RecorderR
     assert rig.file(None, "0001_resp_v1_messages.json")["session_id"] is None
 
 
-def test_a_part_that_says_nothing_goes_without_a_trace(rig: RecorderRig) -> None:
+def test_an_empty_part_file_is_removed(rig: RecorderRig) -> None:
     slot = rig.store.open_slot("s-1", "/v1/messages")
     slot.part.close()
     assert recover(rig.store) == 0
@@ -207,7 +207,7 @@ def stopped_in_flight(rig: RecorderRig) -> None:
         (one_session, stopped_in_flight),
     ],
 )
-def test_killed_at_any_moment_nothing_finished_is_lost_and_all_is_told_once(
+def test_killed_at_any_moment_nothing_finished_is_lost_and_each_is_recorded_once(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     before: Callable[[RecorderRig], None],

@@ -163,7 +163,7 @@ def test_a_body_that_a_secret_s_removal_would_break_is_kept_as_text() -> None:
     assert "123456789012345" not in json.dumps(as_file(found)["body"])
 
 
-def test_a_compressed_request_is_read_and_its_damage_is_told() -> None:
+def test_a_compressed_request_is_decoded_and_its_damage_is_reported() -> None:
     packed = gzip.compress(b'{"model":"m"}')
     headers = [("content-encoding", "gzip")]
     found = record(packed, headers=headers)
@@ -185,12 +185,12 @@ def test_a_compressed_request_is_read_and_its_damage_is_told() -> None:
         (b'\xef\xbb\xbf"x"', {"type": "text", "size": 6, "data": '\ufeff"x"'}),
     ],
 )
-def test_bodies_are_told_apart(body: bytes, expected: dict[str, Any]) -> None:
+def test_bodies_are_classified(body: bytes, expected: dict[str, Any]) -> None:
     assert body_field(body) == expected
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"a\0b", '"x"'.encode("utf-16"), bytes(range(256))])
-def test_a_binary_body_is_told_by_size_and_hash(body: bytes) -> None:
+def test_a_binary_body_is_recorded_by_size_and_hash(body: bytes) -> None:
     found = body_field(body)
     assert (found["type"], found["size"], "data" in found) == ("binary", len(body), False)
     assert len(found["sha256"]) == 64
@@ -282,7 +282,7 @@ def line(response: ResponseSeen | None, answer: FinishedAnswer) -> Exchange:
     )
 
 
-def test_a_line_tells_all_that_accounting_needs() -> None:
+def test_a_line_contains_all_that_accounting_needs() -> None:
     told = line(RESPONSE, ANSWER)
     assert (told.sequence, told.status, told.request_id, told.message_id) == (
         3,

@@ -129,7 +129,7 @@ def test_how_the_connection_ended_counts_where_the_events_do_not_tell() -> None:
         (b"data: " + b"[" * 30_000 + b"\n\n", "[" * 30_000),
     ],
 )
-def test_odd_events_are_told_apart_and_can_be_restored(raw: bytes, data: Any) -> None:
+def test_odd_events_are_distinguished_and_can_be_restored(raw: bytes, data: Any) -> None:
     answer, written = streamed(raw)
     (found,) = events(answer)
     assert (found["event"], found["data"]) == ("message", data)
@@ -185,7 +185,7 @@ def test_lines_are_held_back_only_while_a_secret_may_go_on() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["rot13", "sk-ant-api03-MADEUP", "x\udcff"])
-def test_an_encoding_nobody_knows_is_told_and_spoils_nothing(encoding: str) -> None:
+def test_an_unknown_encoding_is_reported_and_spoils_nothing(encoding: str) -> None:
     answer, _ = streamed(START, headers={"content-encoding": encoding})
     told = body(answer)
     assert "unknown content encoding" in told["decode_error"]
@@ -298,7 +298,7 @@ def test_a_usage_that_is_none_is_none(usage: str) -> None:
     assert plain(b'{"type":"message","usage":%s}' % usage.encode()).usage is None
 
 
-def test_a_plain_error_is_told_without_its_secrets() -> None:
+def test_a_plain_error_is_recorded_without_its_secrets() -> None:
     answer = plain(
         b'{"type":"error","error":{"type":"authentication_error","message":"bad %s"}}'
         % KEY.encode()
@@ -308,7 +308,7 @@ def test_a_plain_error_is_told_without_its_secrets() -> None:
 
 
 @pytest.mark.parametrize("error", [b"null", b'"x"', b"[1]", b'{"type":{}}', b'{"message":[]}'])
-def test_an_error_of_any_shape_is_told(error: bytes) -> None:
+def test_an_error_of_any_shape_is_recorded(error: bytes) -> None:
     assert plain(b'{"type":"error","error":' + error + b"}").error
 
 
@@ -318,13 +318,13 @@ def test_a_plain_answer_that_broke_off_is_incomplete() -> None:
     assert answer.body == {"type": "text", "size": 13, "data": '{"type":"mess'}
 
 
-def test_the_content_type_tells_how_an_answer_is_read() -> None:
+def test_the_content_type_decides_how_a_response_is_parsed() -> None:
     redactor = Redactor(b"key")
     assert isinstance(answer_for(SSE, redactor, "messages"), StreamedAnswer)
     assert isinstance(answer_for({}, redactor, "messages"), PlainAnswer)
 
 
-def test_no_answer_says_so() -> None:
+def test_a_missing_response_is_recorded() -> None:
     answer = NoAnswer().finish("server_disconnect", None)
     assert (answer.complete, answer.error) == (False, "no answer")
 

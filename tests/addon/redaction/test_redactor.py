@@ -297,7 +297,7 @@ def test_text_that_is_no_text_is_redacted_and_becomes_some(redactor: Redactor, t
         ([("accept", "x")], "none"),
     ],
 )
-def test_the_kind_of_auth_is_told(headers: list[tuple[str, str]], kind: str) -> None:
+def test_the_kind_of_auth_is_detected(headers: list[tuple[str, str]], kind: str) -> None:
     assert auth_kind(headers) == kind
 
 

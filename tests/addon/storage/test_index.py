@@ -180,7 +180,7 @@ def test_names_from_the_wire_that_are_no_text_are_entered(
     assert line.model == "\ud800"
 
 
-def test_gaps_that_cannot_be_told_do_not_fill_the_memory(
+def test_gaps_that_cannot_be_written_do_not_fill_the_memory(
     store: CaptureStore, books: SessionIndex
 ) -> None:
     for _ in range(3000):

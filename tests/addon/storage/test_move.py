@@ -78,7 +78,7 @@ def test_an_exchange_moves_with_both_its_files(store: CaptureStore, slot: Slot) 
         assert (told["session_id"], told["sequence"]) == ("s-1", 2)
 
 
-def test_a_move_that_was_cut_off_is_finished_by_what_its_part_says(
+def test_an_interrupted_move_is_finished_from_its_part_file(
     store: CaptureStore, slot: Slot
 ) -> None:
     copy = capture("response")

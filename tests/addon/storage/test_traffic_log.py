@@ -30,20 +30,20 @@ def exchange(**fields: Any) -> Exchange:
     return Exchange(**{**usual, **fields})
 
 
-def test_a_line_says_what_one_wants_to_know_at_a_glance() -> None:
+def test_a_line_summarises_the_exchange() -> None:
     line = summary("11111111-2222", exchange())
     assert line.split()[1:5] == ["11111111", "messages", "claude-sonnet-4-5", "200"]
     assert line.endswith("in 1,000 out 1,234  cache 90%  2.5s")
 
 
-def test_what_is_incomplete_says_so() -> None:
+def test_an_incomplete_exchange_is_marked() -> None:
     line = summary(None, exchange(complete=False, ended_by="client_disconnect", status=None))
     assert "unknown" in line
     assert "---" in line
     assert line.endswith("incomplete (client_disconnect)")
 
 
-def test_a_block_says_more() -> None:
+def test_a_block_contains_more_details() -> None:
     text = block("s-1", exchange(error=None, request_id="req_1", first_byte_ms=12.6, pid=9))
     assert "POST api.anthropic.com/v1/messages  200" in text
     assert "session s-1 by none  exchange 0007  kind messages" in text
