@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ccwire.import_path import python_command, python_environment
+from ccwire.import_path import python_command
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
@@ -92,10 +92,6 @@ class Proxy:
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
                 stderr=subprocess.STDOUT,
-                env={
-                    **python_environment(),
-                    "PYTHONUNBUFFERED": "1",
-                },  # readiness is read from its log
                 start_new_session=True,  # Ctrl-C must reach only the client
             )
         finally:

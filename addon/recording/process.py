@@ -30,7 +30,7 @@ from addon.recording.jobs import Begun, Chunk, Failed, Job, Lost, handle_safely,
 from addon.recording.recorder import Recorder
 from addon.recording.start import CapturePaths, prepare, recorder_for
 from addon.storage.files import write_all
-from ccwire.import_path import python_command, python_environment
+from ccwire.import_path import python_command
 
 logger = logging.getLogger("ccwire")
 
@@ -111,7 +111,6 @@ class RemoteSink:
         try:
             self._process = subprocess.Popen(
                 python_command(_PROGRAM, str(writing), *map(str, self._paths)),
-                env=python_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 bufsize=0,

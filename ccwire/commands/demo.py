@@ -94,7 +94,7 @@ def _run_simulated(
     settings = hook_settings(
         hook_command(folder / "sessions.json"), events_for(parse_version(version))
     )
-    clean = {"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
+    clean = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     clean["ANTHROPIC_API_KEY"] = "sk-ant-api03-made-up-for-the-demo"
     arguments = python_command(_CLIENT, "--as", version, "-p", scenario.prompt)
     ran = subprocess.run(
