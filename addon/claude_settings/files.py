@@ -9,32 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from addon.claude_settings.hooks_text import (
-    HooksFound,
-    command_files,
-    events_for,
-    find_hooks,
-    hook_command,
-    hook_settings,
-)
+from addon.claude_settings.hooks_text import HooksFound, command_files, find_hooks, hook_command
 from addon.claude_settings.jsonc import JsoncError, parse
-
-__all__ = [
-    "MANAGED",
-    "SCOPES",
-    "ScopeStatus",
-    "SettingsError",
-    "disabled_by",
-    "errors_of",
-    "events_for",
-    "hook_command",
-    "hook_settings",
-    "installed_scopes",
-    "read_settings",
-    "scope_checks",
-    "scope_statuses",
-    "settings_path",
-]
 
 # The weakest first: where two scopes differ, the later one wins.
 SCOPES = ("user", "project", "local")

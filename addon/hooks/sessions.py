@@ -33,7 +33,6 @@ class SessionEntry:
     entrypoint: str | None = None
     started_at: float | None = None
     ended_at: float | None = None
-    end_reason: str | None = None
     seen_at: float | None = None
     agents: Mapping[str, str | None] = field(default_factory=dict)  # id -> type, where known
 
@@ -81,9 +80,6 @@ class SessionsMap:
             self._seen = state
         return self._entries
 
-    def session_for_process(self, pid: int, created_at: float) -> SessionEntry | None:
-        return session_for_process(self.entries(), pid, created_at)
-
     def _state(self) -> tuple[int, int, int] | None:
         try:
             status = self.path.stat()
@@ -112,7 +108,6 @@ def _entry(value: object) -> SessionEntry | None:
         entrypoint=_text(metadata, "entrypoint"),
         started_at=_time(metadata, "started_at"),
         ended_at=_time(metadata, "ended_at"),
-        end_reason=_text(metadata, "end_reason"),
         seen_at=_time(metadata, "seen_at"),
         agents=agents if isinstance(agents, dict) else {},
     )

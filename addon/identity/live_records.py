@@ -21,7 +21,6 @@ class LiveRecord:
     session_id: str | None
     cwd: str | None
     started_at: float | None
-    process_start: str | None
     version: str | None
     kind: str | None
     entrypoint: str | None
@@ -50,7 +49,6 @@ def read_live_record(path: Path) -> LiveRecord | None:
         session_id=_text(value.get("sessionId")),
         cwd=_text(value.get("cwd")),
         started_at=_seconds(value.get("startedAt")),
-        process_start=str(value["procStart"]) if "procStart" in value else None,
         version=_text(value.get("version")),
         kind=_text(value.get("kind")),
         entrypoint=_text(value.get("entrypoint")),

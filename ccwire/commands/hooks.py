@@ -12,11 +12,10 @@ from addon.claude_settings.files import (
     ScopeStatus,
     SettingsError,
     disabled_by,
-    hook_command,
     scope_statuses,
     settings_path,
 )
-from addon.claude_settings.hooks_text import EVENTS, CommentsAtStake, find_hooks
+from addon.claude_settings.hooks_text import EVENTS, CommentsAtStake, find_hooks, hook_command
 from addon.claude_settings.install import SettingsChange, make_change, plan_install, plan_uninstall
 from ccwire.options import UserError, claude_dir_option, json_option
 from ccwire.output.tables import Column, console, print_table

@@ -42,8 +42,4 @@ EndpointKind = Literal[
 
 Direction = Literal["req", "resp"]  # in the names of exchange files
 
-ENDED_BY: tuple[EndedBy, ...] = get_args(EndedBy)
-IDENTIFIED_BY: tuple[IdentifiedBy, ...] = get_args(IdentifiedBy)
-GAP_KINDS: tuple[GapKind, ...] = get_args(GapKind)
-ENDPOINT_KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)

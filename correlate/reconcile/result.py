@@ -10,7 +10,6 @@ from ccwire.wire.usage import Tokens
 from correlate.transcript.agents import Agent
 from correlate.transcript.turns import Turn
 
-UNEXPLAINED_VERDICTS = ("differs", "not-captured")
 NOT_BILLED = ("count_tokens",)
 
 

@@ -3,13 +3,12 @@
     baseline = Baseline.load("2.1.325")
     baseline.unknowns_in_request(request)      # a request file's value
     baseline.unknowns_in_response(response)    # a response file's value
-    baseline.unknowns_in_events(events)        # the data of SSE events
-    baseline.unknowns("wire/sse/ping", data)   # a value of a known bucket
+    baseline.unknowns_in_record(record)        # a transcript's line, a hook's payload
 
 Each gives one line a novelty, and each novelty once. A shape that was met before costs a look-up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from correlate.schema.baseline import shipped
@@ -17,7 +16,7 @@ from correlate.schema.compare.change import ADDITIVE, SchemaChange
 from correlate.schema.compare.check import drift_from
 from correlate.schema.observe.freeze import snapshot_of
 from correlate.schema.observe.shapes import Shapes
-from correlate.schema.observe.sightings import see_events, see_record, see_request, see_response
+from correlate.schema.observe.sightings import see_record, see_request, see_response
 from correlate.schema.snapshot.snapshot import Snapshot
 
 
@@ -34,17 +33,11 @@ class Baseline:
         """The baseline shipped for a client version, or the nearest older one."""
         return cls(shipped(version))
 
-    def unknowns(self, bucket: str, value: Any) -> list[str]:
-        return self._look(lambda shapes: shapes.see(bucket, value))
-
     def unknowns_in_request(self, request: Mapping[str, Any]) -> list[str]:
         return self._look(lambda shapes: see_request(shapes, request))
 
     def unknowns_in_response(self, response: Mapping[str, Any]) -> list[str]:
         return self._look(lambda shapes: see_response(shapes, response))
-
-    def unknowns_in_events(self, events: Sequence[Any]) -> list[str]:
-        return self._look(lambda shapes: see_events(shapes, events))
 
     def unknowns_in_record(self, record: dict[str, Any]) -> list[str]:
         """Of a transcript's line or a hook's payload."""

@@ -15,7 +15,6 @@ class Agent:
 
     agent_id: str
     type: str | None = None
-    type_from: str | None = None  # tool call, meta.json, transcript, header
     parent: str | None = None
     tool_use_id: str | None = None
 
@@ -52,15 +51,11 @@ def agents_of(
         launch = by_tool.get(tool_use_id) if tool_use_id else None
         if launch is None and prompt:
             launch = by_prompt.get(prompt)
-        kind, source = _first(
-            (launch.subagent_type if launch else None, "tool call"),
-            (text(meta.get("agentType")), "meta.json"),
-            (said.get(agent_id), "transcript"),
-        )
         found[agent_id] = Agent(
             agent_id=agent_id,
-            type=kind,
-            type_from=source,
+            type=(launch.subagent_type if launch else None)
+            or text(meta.get("agentType"))
+            or said.get(agent_id),
             parent=launch.by if launch else None,
             tool_use_id=tool_use_id or (launch.tool_use_id if launch else None),
         )
@@ -72,7 +67,3 @@ def _launches(turns: Iterable[Turn]) -> Iterable[Launch]:
         for block in turn.blocks:
             if block.tool in ("Task", "Agent"):
                 yield Launch(block.tool_use_id, block.subagent_type, block.prompt, turn.agent_id)
-
-
-def _first(*told: tuple[str | None, str]) -> tuple[str | None, str | None]:
-    return next(((kind, source) for kind, source in told if kind), (None, None))

@@ -66,8 +66,6 @@ class ApiError:
     request_id: str | None
     status: int | None
     retry_attempt: int | None
-    retry_in_ms: float | None
-    max_retries: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +74,6 @@ class Compaction:
 
     line: int
     timestamp: float | None
-    trigger: str | None
-    pre_tokens: int | None
-    post_tokens: int | None
-    logical_parent: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +219,9 @@ def _system(record: dict[str, Any], line: int) -> Record:
             text(error.get("requestId")) or text(error.get("requestID")),
             whole(error.get("status")),
             whole(record.get("retryAttempt")),
-            number(record.get("retryInMs")),
-            whole(record.get("maxRetries")),
         )
     if record.get("subtype") == "compact_boundary":
-        told = record.get("compactMetadata")
-        told = told if isinstance(told, dict) else {}
-        return Compaction(
-            line,
-            at,
-            text(told.get("trigger")),
-            whole(told.get("preTokens")),
-            whole(told.get("postTokens")),
-            text(record.get("logicalParentUuid")),
-        )
+        return Compaction(line, at)
     return None
 
 

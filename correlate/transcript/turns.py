@@ -5,7 +5,6 @@ that of a line with a stop reason where one has it, else of the line with the mo
 with neither id are one turn while they follow each other with the same four counts.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,11 +51,6 @@ class Turn:
     @property
     def has_ids(self) -> bool:
         return self.message_id is not None or self.request_id is not None
-
-    @property
-    def folded(self) -> int:
-        """How many lines beyond the first were folded into this turn."""
-        return len(self.places) - 1
 
     @property
     def missing_blocks(self) -> tuple[int, ...]:
@@ -111,13 +105,6 @@ class TurnFolder:
             self._unnamed += 1
             self._previous = same
         return ("none", self._unnamed, *same)
-
-
-def fold(lines: Iterable[AssistantLine]) -> tuple[Turn, ...]:
-    folder = TurnFolder()
-    for line in lines:
-        folder.add(line)
-    return folder.turns()
 
 
 def _tells_more(line: AssistantLine, best: AssistantLine) -> bool:

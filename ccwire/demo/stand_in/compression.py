@@ -6,8 +6,6 @@ from typing import Protocol
 import brotli
 import zstandard
 
-ENCODINGS = ("gzip", "deflate", "br", "zstd")
-
 
 class Compressor(Protocol):
     def piece(self, data: bytes) -> bytes:

@@ -6,11 +6,10 @@ ledger.wait()       wait until no call is in progress
 ledger.to_json()    every call as JSON values
 """
 
-import hashlib
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ccwire.demo.stand_in.request import Request
@@ -65,7 +64,6 @@ class Served:
     usage: Mapping[str, Any] | None = None
     encoding: str | None = None
     events: int = 0
-    events_sha256: str | None = None
     event_bytes: tuple[bytes, ...] = ()
     ended: str = "complete"
 
@@ -86,13 +84,11 @@ class Sent:
     usage: Mapping[str, Any] | None = None
     encoding: str | None = None
     events: int = 0
-    digest: Any = field(default_factory=hashlib.sha256)
     kept: list[bytes] | None = None
     ended: str = "client_gone"
 
     def event(self, data: bytes) -> None:
         self.events += 1
-        self.digest.update(data)
         if self.kept is not None:
             self.kept.append(data)
 
@@ -127,7 +123,6 @@ class Sent:
             usage=self.usage,
             encoding=self.encoding,
             events=self.events,
-            events_sha256=self.digest.hexdigest() if self.events else None,
             event_bytes=tuple(self.kept or ()),
             ended=self.ended,
         )
@@ -161,11 +156,6 @@ class Ledger:
     def sessions(self) -> list[str]:
         """Return the session ids seen in requests, in order of their first call."""
         return list(dict.fromkeys(s.session_id for s in self.calls() if s.session_id))
-
-    def under_way(self) -> int:
-        """Return the number of calls in progress."""
-        with self._changed:
-            return self._under_way
 
     def wait(self, timeout: float = 5.0) -> bool:
         """Wait until no call is in progress; return False after `timeout` seconds."""

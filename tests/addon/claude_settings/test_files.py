@@ -6,14 +6,13 @@ import pytest
 from addon.claude_settings.files import (
     SettingsError,
     disabled_by,
-    hook_command,
-    hook_settings,
     installed_scopes,
     read_settings,
     scope_checks,
     scope_statuses,
     settings_path,
 )
+from addon.claude_settings.hooks_text import hook_command, hook_settings
 
 GONE = "/nowhere/python -I -S /nowhere/hook.py 2>/dev/null || true # ccwire"
 

@@ -1,6 +1,6 @@
 import itertools
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -16,10 +16,10 @@ from addon.identity.session import (
     wire_facts,
 )
 from ccwire.wire.format import is_session_id
-from ccwire.wire.vocabulary import IDENTIFIED_BY, IdentifiedBy
+from ccwire.wire.vocabulary import IdentifiedBy
 from tests.properties import property_test
 
-SOURCES: tuple[IdentifiedBy, ...] = IDENTIFIED_BY[:-1]  # all but "none"
+SOURCES: tuple[IdentifiedBy, ...] = get_args(IdentifiedBy)[:-1]  # all but "none"
 UNUSABLE = ["", "../../etc/x", "a/b", "a" * 65, "a b", "unknown", "Unknown", "UNKNOWN", "ü", "a\n"]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from addon.claude_settings.files import hook_command
+from addon.claude_settings.hooks_text import hook_command
 from ccwire.cli import main
 
 COMMENTED = """{

@@ -4,8 +4,9 @@ from pathlib import Path
 from ccwire.wire.format import Exchange
 from correlate.reconcile.match import join
 from correlate.transcript.records import AssistantLine, typed
-from correlate.transcript.turns import Turn, fold
+from correlate.transcript.turns import Turn
 from lab.made_session import MadeSession
+from tests.correlate.folding import fold
 
 
 def calls_and_turns(count: int) -> tuple[list[Exchange], list[Turn]]:

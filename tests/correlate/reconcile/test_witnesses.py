@@ -14,8 +14,8 @@ from correlate.reconcile.witnesses import (
     result_totals,
 )
 from correlate.transcript.records import AssistantLine, CostState, typed
-from correlate.transcript.turns import fold
 from lab.made_session import MadeSession
+from tests.correlate.folding import fold
 
 
 def finding(output: int, verdict: str = "match", **call: Any) -> Finding:

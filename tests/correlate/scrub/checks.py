@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ccwire.wire.format import Exchange, Manifest
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.vocabulary import ENDED_BY, IDENTIFIED_BY
+from ccwire.wire.vocabulary import EndedBy, IdentifiedBy
 from correlate.captures.folder import read_manifest
 from correlate.reconcile.as_json import session_json
 from correlate.reconcile.purpose import PURPOSES
@@ -116,7 +116,8 @@ def vocabulary(known: dict[str, Field]) -> set[str]:
 
 
 _FIXED = (
-    *(*ENDED_BY, *IDENTIFIED_BY, "api_key oauth https not_available kept-words toolu srvtoolu"),
+    *(*get_args(EndedBy), *get_args(IdentifiedBy)),
+    "api_key oauth https not_available kept-words toolu srvtoolu",
     "application json text plain event-stream charset gzip deflate compress zstd chunked close",
     "keep-alive no-cache cors Linux stream node POST Overloaded prompt is too long tokens maximum",
     "anthropic statsig redacted device account user session opus sonnet haiku synthetic agent",

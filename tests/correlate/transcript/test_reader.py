@@ -23,7 +23,7 @@ def test_turns_are_read_from_all_of_a_sessions_files(tmp_path: Path) -> None:
     made.call(agent_id="a1", output=7)
     made.write(tmp_path)
     found = read(tmp_path)
-    assert [(turn.agent_id, turn.folded) for turn in found.turns] == [(None, 1), ("a1", 0)]
+    assert [(turn.agent_id, len(turn.places)) for turn in found.turns] == [(None, 2), ("a1", 1)]
     assert found.records == {"user": 2, "assistant": 3}
     assert found.versions == ("2.1.325",)
     assert found.cwd == "/home/lab/project"
@@ -68,7 +68,7 @@ def test_compactions_and_retries_are_kept(tmp_path: Path) -> None:
     made.write(tmp_path)
     found = read(tmp_path)
     assert [error.request_id for error in found.api_errors] == ["req_1"]
-    assert [compaction.trigger for compaction in found.compactions] == ["auto"]
+    assert [compaction.line for compaction in found.compactions] == [2]
 
 
 def test_a_subagents_type_is_told_by_the_tool_call_first(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_subagents_type_is_told_by_the_tool_call_first(tmp_path: Path) -> None
     meta = path.parent / SESSION / "subagents" / "agent-a1.meta.json"
     meta.write_bytes(orjson.dumps({"agentType": "from-meta", "toolUseId": "toolu_x"}))
     assert read(tmp_path).agents == {
-        "a1": Agent(agent_id="a1", type="Explore", type_from="tool call", tool_use_id="toolu_x")
+        "a1": Agent(agent_id="a1", type="Explore", tool_use_id="toolu_x")
     }
 
 
@@ -90,8 +90,7 @@ def test_a_subagents_type_is_told_by_its_note_where_no_call_is(tmp_path: Path) -
     path = made.write(tmp_path)
     meta = path.parent / SESSION / "subagents" / "agent-a1.meta.json"
     meta.write_bytes(orjson.dumps({"agentType": "from-meta"}))
-    agent = read(tmp_path).agents["a1"]
-    assert (agent.type, agent.type_from) == ("from-meta", "meta.json")
+    assert read(tmp_path).agents["a1"].type == "from-meta"
     meta.write_bytes(b"{half")
     assert read(tmp_path).agents["a1"].type is None
 

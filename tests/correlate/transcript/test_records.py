@@ -18,7 +18,7 @@ from correlate.transcript.records import (
     instant,
     typed,
 )
-from correlate.transcript.turns import fold
+from tests.correlate.folding import fold
 
 
 def read(record: dict[str, Any]) -> Record:
@@ -55,21 +55,17 @@ def test_an_api_error_says_how_the_client_goes_on() -> None:
         "subtype": "api_error",
         "error": {"status": 529, "requestId": "req_1"},
         "retryAttempt": 2,
-        "retryInMs": 536.1,
-        "maxRetries": 10,
     }
-    assert read(record) == ApiError(7, None, "req_1", 529, 2, 536.1, 10)
+    assert read(record) == ApiError(7, None, "req_1", 529, 2)
 
 
-def test_a_compaction_keeps_its_numbers() -> None:
+def test_a_compaction_keeps_its_place() -> None:
     record = {
         "type": "system",
         "subtype": "compact_boundary",
         "timestamp": "2026-11-16T00:00:00.000Z",
-        "logicalParentUuid": "u9",
-        "compactMetadata": {"trigger": "manual", "preTokens": 900, "postTokens": 100},
     }
-    assert read(record) == Compaction(7, 1794787200.0, "manual", 900, 100, "u9")
+    assert read(record) == Compaction(7, 1794787200.0)
 
 
 def test_the_cost_record_is_read() -> None:

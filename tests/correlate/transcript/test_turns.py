@@ -2,7 +2,8 @@ from pathlib import Path
 from typing import Any
 
 from correlate.transcript.records import AssistantLine, typed
-from correlate.transcript.turns import Turn, fold
+from correlate.transcript.turns import Turn
+from tests.correlate.folding import fold
 
 
 def line(number: int, **more: Any) -> AssistantLine:
@@ -41,7 +42,6 @@ def output(turn: Turn) -> int:
 def test_a_split_turn_is_counted_once() -> None:
     (turn,) = fold([line(1, output=249, stop="tool_use"), line(2, output=249, kind="tool_use")])
     assert output(turn) == 249
-    assert turn.folded == 1
     assert [block.type for block in turn.blocks] == ["text", "tool_use"]
     assert [str(place) for place in turn.places] == ["t.jsonl:1", "t.jsonl:2"]
     assert (turn.started, turn.ended) == (1794787201.0, 1794787202.0)
@@ -74,19 +74,19 @@ def test_a_retrys_answer_under_the_first_trys_request_id_is_a_turn_of_its_own() 
 
 def test_lines_of_one_turn_may_stand_apart() -> None:
     turns = fold([line(1), line(2, message="msg_2", request="req_2"), line(3)])
-    assert [turn.folded for turn in turns] == [1, 0]
+    assert [len(turn.places) for turn in turns] == [2, 1]
 
 
 def test_a_copied_line_is_not_folded_in_again() -> None:
     (turn,) = fold([line(1), line(2, uuid="u1")])
-    assert turn.folded == 0
+    assert len(turn.places) == 1
     assert len(turn.blocks) == 1
 
 
 def test_without_ids_lines_with_the_same_numbers_are_one_turn_while_they_follow() -> None:
     none = {"message": None, "request": None}
     turns = fold([line(1, **none), line(2, **none), line(3, input=9, **none), line(4, **none)])
-    assert [turn.folded for turn in turns] == [1, 0, 0]
+    assert [len(turn.places) for turn in turns] == [2, 1, 1]
     assert not any(turn.has_ids for turn in turns)
 
 

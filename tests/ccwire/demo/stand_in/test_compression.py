@@ -7,7 +7,7 @@ import brotli
 import pytest
 import zstandard
 
-from ccwire.demo.stand_in.compression import ENCODINGS, compressor
+from ccwire.demo.stand_in.compression import compressor
 
 PIECES = [b"event: one\n\n", b"event: two\n\n" * 50, b"event: three\n\n"]
 
@@ -23,7 +23,7 @@ def decoder(encoding: str) -> Any:
     return zstandard.ZstdDecompressor().decompressobj().decompress
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 def test_each_piece_is_readable_as_soon_as_it_is_there(encoding: str) -> None:
     packer, unpack = compressor(encoding), decoder(encoding)
     assert [unpack(packer.piece(piece)) for piece in PIECES] == PIECES
