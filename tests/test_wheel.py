@@ -80,7 +80,7 @@ class Project:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         imported = [path.name for path in self.markers.iterdir()]
