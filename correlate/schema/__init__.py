@@ -1,5 +1,5 @@
-"""What the client's formats look like, release by release: observed, merged, compared, checked.
+"""The structure of Claude Code's formats per release: observe, merge, compare and check it.
 
-`baseline` finds the shipped snapshots in `baselines/`, `live` checks single exchanges against one.
+`baseline` loads the shipped snapshots in `baselines/`, `live` checks single exchanges against one.
 Imports `captures` and `transcript`.
 """

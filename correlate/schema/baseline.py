@@ -1,4 +1,4 @@
-"""The baselines that ship with ccwire: what each release of the client looked like in the lab."""
+"""The baselines that ship with ccwire: a snapshot per client release, recorded in the lab."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,20 +10,20 @@ from correlate.schema.snapshot.file import loads
 from correlate.schema.snapshot.snapshot import Field, Seen, Snapshot
 
 FOLDER = Path(__file__).parent / "baselines"
-# What the API is documented to answer, and what clients are known to send outside the lab.
+# What the API documents, and what clients are known to send outside the lab.
 DOCUMENTED = "documented.json"
 
 
 def shipped_versions() -> list[str]:
-    """The releases there is a baseline for, oldest first."""
+    """Return the releases that have a baseline, oldest first."""
     found = [path.stem for path in FOLDER.glob("*.json") if is_version(path.stem)]
     return sorted(found, key=parse_version)
 
 
 def baseline_version(version: str | None) -> str | None:
-    """The release whose baseline holds for this one: itself, the nearest older, else the oldest.
+    """Return the release whose baseline applies: this one, the nearest older, else the oldest.
 
-    Between two baselines nothing has changed, or it would have one of its own.
+    A release without a baseline has the formats of the release before it.
     """
     known = shipped_versions()
     return nearest_older(version, known) or (known[0] if known else None)
@@ -31,7 +31,7 @@ def baseline_version(version: str | None) -> str | None:
 
 @cache
 def shipped(version: str | None) -> Mapping[str, Field]:
-    """The baseline for a client of this version; for an unknown version, the newest."""
+    """Return the baseline for this client version; for an unknown version, the newest."""
     found = baseline_version(version)
     base = loads((FOLDER / f"{found}.json").read_bytes()) if found else {}
     documented = FOLDER / DOCUMENTED
@@ -39,7 +39,7 @@ def shipped(version: str | None) -> Mapping[str, Field]:
 
 
 def with_known(base: Snapshot, known: Snapshot) -> dict[str, Field]:
-    """The baseline with what else may come: known, and seen zero times."""
+    """Return the baseline with the known fields added, each seen zero times."""
     return dict(base) | {name: _graft(base.get(name), root) for name, root in known.items()}
 
 

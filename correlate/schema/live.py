@@ -1,11 +1,11 @@
-"""Notices, while capturing, what the shipped baseline does not know.
+"""Report, while capturing, what the shipped baseline does not contain.
 
     baseline = Baseline.load("2.1.325")
-    baseline.unknowns_in_request(request)      # a request file's value
-    baseline.unknowns_in_response(response)    # a response file's value
-    baseline.unknowns_in_record(record)        # a transcript's line, a hook's payload
+    baseline.unknowns_in_request(request)      # a parsed request file
+    baseline.unknowns_in_response(response)    # a parsed response file
+    baseline.unknowns_in_record(record)        # a transcript line or a hook payload
 
-Each gives one line a novelty, and each novelty once. A shape that was met before costs a look-up.
+Each returns one line per unknown, and reports it only once. A known shape costs one look-up.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from correlate.schema.snapshot.snapshot import Snapshot
 
 
 class Baseline:
-    """What is known of a client's formats, and what has been told of the rest."""
+    """The known formats of a client version, and the unknowns already reported."""
 
     def __init__(self, known: Snapshot) -> None:
         self._known = known
@@ -30,7 +30,7 @@ class Baseline:
 
     @classmethod
     def load(cls, version: str | None) -> Self:
-        """The baseline shipped for a client version, or the nearest older one."""
+        """Load the baseline shipped for a client version, or the nearest older one."""
         return cls(shipped(version))
 
     def unknowns_in_request(self, request: Mapping[str, Any]) -> list[str]:
@@ -40,11 +40,11 @@ class Baseline:
         return self._look(lambda shapes: see_response(shapes, response))
 
     def unknowns_in_record(self, record: dict[str, Any]) -> list[str]:
-        """Of a transcript's line or a hook's payload."""
+        """Return the unknowns in a transcript line or a hook payload."""
         return self._look(lambda shapes: see_record(shapes, record))
 
     def _look(self, see: Callable[[Shapes], None]) -> list[str]:
-        if not self._known:  # nothing was shipped, so nothing can be new
+        if not self._known:  # without a baseline nothing can be new
             return []
         self._met.fresh = False
         see(self._met)
@@ -69,5 +69,5 @@ def _line(change: SchemaChange) -> str:
     if change.kind == "value-added":
         return f"{change.where} = {change.after}"
     if change.kind == "renamed":
-        return f"{change.where} is called {change.after}"
+        return f"{change.where} is now {change.after}"
     return change.where

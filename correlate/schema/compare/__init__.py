@@ -1,1 +1,1 @@
-"""What changed between two snapshots, how sure that is, and whether it is drift. Pure."""
+"""Compare two snapshots: the changes, their confidence, and whether they are drift. Pure."""

@@ -1,4 +1,4 @@
-"""One difference between two snapshots, and how sure it is."""
+"""One difference between two snapshots, with its severity and confidence."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,21 +11,21 @@ ADDITIVE = "additive"
 INFORMATIONAL = "informational"
 SEVERITIES = (BREAKING, ADDITIVE, INFORMATIONAL)
 
-# From here on a difference is taken for a fact rather than for a gap in what was seen.
+# From this confidence on, a difference counts as a fact, not as a gap in the observations.
 SURE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaChange:
-    """What a reader of the format has to know.
+    """A change that may affect code that reads the format.
 
     kind      bucket-added, bucket-removed, added, removed, renamed, type-changed,
               became-optional, became-required, value-added, value-removed
-    severity  breaking: a reader of the old may fail on the new; additive: it may miss something;
+    severity  breaking: a reader of the old format may fail; additive: it may miss something;
               informational: nothing to do
-    sure      how unlikely it is that the difference is a gap in what was seen, 0 to 1
-    count     how often it was seen (where something is gone: how often it had been)
-    always    what is gone had been in every object
+    sure      confidence that the difference is not a gap in the observations, 0 to 1
+    count     how often it was seen (for a removal: how often it had been seen before)
+    always    whether a removed field had been in every object
     """
 
     kind: str
@@ -71,8 +71,8 @@ class SchemaChange:
 
 
 def sureness(count: int, of: int, trials: int) -> float:
-    """How unlikely it is not to meet in `trials` tries what came `count` times in `of`.
+    """Return the probability of seeing, in `trials` trials, what occurred `count` times in `of`.
 
-    The rate is reckoned low (rule of succession): once of once is taken for a half.
+    The rate is estimated low, as `count / (of + 1)`: one of one counts as a half.
     """
     return 1 - (1 - min(count / (of + 1), 1)) ** trials

@@ -1,7 +1,7 @@
-"""Whether what was observed fits a baseline. Pure; only what a reader must know is drift.
+"""Check observed structure against a baseline. Pure.
 
-A capture rarely shows everything a baseline knows, so what is merely missing is no drift, unless
-it had always been there and the object it belongs to was seen often enough without it.
+A capture rarely contains everything in a baseline, so a missing field is not drift, unless it had
+been in every object before and enough objects were seen without it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,17 +12,17 @@ from correlate.schema.compare.diff import diff
 from correlate.schema.snapshot.snapshot import Field, Snapshot
 
 _GONE = ("removed", "became-optional")
-# Which headers go along depends on how a user is connected and pays; which files, on what is used.
+# Headers depend on the user's connection and plan, files on the features in use.
 _ONLY_WHAT_COMES = ("wire/header/",)
 _NOT_CHECKED = ("layout", "wire/header/response/")
-# What the API answers elsewhere (settings, feature flags) is an account's own, not a format.
+# Other API responses (settings, feature flags) depend on the account and are not a format.
 _ANSWERS = ("messages", "count_tokens", "error", "block/")
 
 
 def drift(
     by_version: Mapping[str | None, Snapshot], baseline_of: Callable[[str | None], Snapshot]
 ) -> list[SchemaChange]:
-    """What does not fit, gravest first; each version against the baseline that holds for it."""
+    """Return the drift of each version from its baseline, most severe first."""
     found = [
         change
         for version, snapshot in by_version.items()
@@ -32,7 +32,7 @@ def drift(
 
 
 def newest(versions: Iterable[str | None]) -> str | None:
-    """The newest of them: it stands in for what does not tell its version."""
+    """Return the newest version, used for data without a version."""
     return max((version for version in versions if version), key=parse_version, default=None)
 
 

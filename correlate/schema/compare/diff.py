@@ -1,4 +1,4 @@
-"""What changed between two snapshots. Pure: two snapshots in, changes out, gravest first."""
+"""Compare two snapshots. Pure: two snapshots in, changes out, most severe first."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -80,7 +80,7 @@ def _bucket_removed(bucket: str, old: Snapshot, new: Snapshot) -> SchemaChange:
 
 
 def _siblings(bucket: str, snapshot: Snapshot, other: Snapshot) -> tuple[int, int]:
-    """How many values of this sort each side saw, the sort being as wide as both have seen any."""
+    """Count each side's values under the nearest parent bucket that both sides have seen."""
     sort = bucket
     counts = (0, 0)
     while "/" in sort and not all(counts):
@@ -100,7 +100,7 @@ def _versions(snapshot: Snapshot, bucket: str) -> frozenset[str]:
 
 
 class _Comparison:
-    """The fields of one bucket, old and new."""
+    """Compares the old and new fields of one bucket."""
 
     def __init__(self, bucket: str, known_buckets: frozenset[str]) -> None:
         self._bucket = bucket
@@ -256,7 +256,7 @@ class _Comparison:
 
 
 def _holds(field: Field, step: str) -> bool:
-    """Whether a field was ever something that could have had this child."""
+    """Whether a field ever had a type that can contain this child."""
     kinds = ("array",) if step == ITEM else ("object", JSON_STRING)
     return any(kind in field.types for kind in kinds)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from correlate.schema.compare.change import SEVERITIES, SchemaChange
 
 _HEADINGS = {
-    "breaking": "Breaking for a reader",
+    "breaking": "Breaking",
     "additive": "Additive",
     "informational": "Informational",
 }
@@ -13,7 +13,7 @@ _HEADINGS = {
 
 def changes_as_markdown(changes: Sequence[SchemaChange]) -> str:
     if not changes:
-        return "No change of the formats.\n"
+        return "No format changes.\n"
     parts = []
     for severity in SEVERITIES:
         rows = [change for change in changes if change.severity == severity]
@@ -24,7 +24,7 @@ def changes_as_markdown(changes: Sequence[SchemaChange]) -> str:
 
 def _table(changes: Sequence[SchemaChange]) -> str:
     lines = [
-        "| change | where | before → after | sure | versions | for example |",
+        "| change | where | before → after | confidence | versions | example |",
         "|---|---|---|---:|---|---|",
     ]
     for change in changes:

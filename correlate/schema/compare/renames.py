@@ -1,4 +1,4 @@
-"""Tells a renamed field from one that went and another that came."""
+"""Detect renamed fields among removed and added ones."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ from correlate.schema.compare.change import BREAKING, SchemaChange
 from correlate.schema.snapshot.snapshot import Field
 
 _ALIKE = 0.6
-# Headers are a crowd of strings that come and go: only a name nearly the same says it is one.
+# Headers are many and optional: only a nearly identical name counts as a rename.
 _CROWDS = ("wire/header/",)
 _NEARLY_THE_SAME = 0.85
 
@@ -16,7 +16,7 @@ _NEARLY_THE_SAME = 0.85
 def with_renames(
     changes: list[SchemaChange], path: str, old: Field, new: Field
 ) -> Iterator[SchemaChange]:
-    """The changes of one object's keys, with a loss and a gain that fit put together."""
+    """Yield the changes of one object's keys, with matching removals and additions paired."""
     lost = [change for change in changes if _is_loss(change)]
     gained = [change for change in changes if change.kind == "added" and _name(change, path)]
     pairs = sorted(
@@ -57,13 +57,13 @@ def _is_loss(change: SchemaChange) -> bool:
 
 
 def _name(change: SchemaChange, path: str) -> str:
-    """The key below the object at `path`; empty for what is no key."""
+    """Return the key below the object at `path`; empty if it is not a key."""
     name = change.path.removeprefix(path).removeprefix(".")
     return "" if name in ("[]", "{}", "?") else name
 
 
 def _fits(lost: str, gained: str, old: Field, new: Field) -> bool:
-    """Same types, and wherever the one is missing that used to be there, the other stands."""
+    """Whether the types are equal and the gained key replaces the lost one in every object."""
     before, after = old.children.get(lost), new.children.get(gained)
     if before is None or after is None or set(before.types) != set(after.types):
         return False

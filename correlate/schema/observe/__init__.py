@@ -1,3 +1,1 @@
-"""From files to structure: which values there are, in which bucket, of which type. Holds no
-content.
-"""
+"""Observe the structure of files: the fields in each bucket and their types, without content."""

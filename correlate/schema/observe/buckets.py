@@ -1,25 +1,25 @@
-"""Which bucket a value belongs to: one place that knows how the formats tell their kinds apart."""
+"""Map each value to its bucket. Only this module knows which field holds an object's kind."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from correlate.schema.observe.vocabulary import is_word
 
-ODD = "?"  # stands for a kind whose name is no plain word
+ODD = "?"  # replaces a kind whose name is not a plain word
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Objects under some key that are described in a bucket of their own, by their kind."""
+    """The rule for objects under a key that are described in a separate bucket per kind."""
 
     bucket: str
-    by: str = ""  # the key that tells the kind; empty: there is one kind
-    default: str = ""  # the kind of an object that does not tell; empty: it stays where it is
+    by: str = ""  # the key that holds the kind; empty: there is only one kind
+    default: str = ""  # the kind of an object without that key; empty: described in place
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A bucket, and what is known of each object in it."""
+    """A bucket, and the key-value pairs that all its objects share."""
 
     bucket: str
     tags: dict[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ _TRANSCRIPT = {
     "usage": Split("transcript/usage"),
     "attachment": Split("transcript/attachment", by="type"),
 }
-# The longest beginning that fits a bucket decides.
+# The first prefix that matches a bucket decides, so longer prefixes come first.
 _SPLITS: tuple[tuple[str, dict[str, Split]], ...] = (
     ("wire/request/messages", _REQUEST),
     ("wire/request/count_tokens", _REQUEST),
@@ -52,7 +52,7 @@ _SPLITS: tuple[tuple[str, dict[str, Split]], ...] = (
 
 
 def split_at(bucket: str, key: str) -> Split | None:
-    """Whether objects under this key, or in the list under it, have a bucket of their own."""
+    """Return the rule for objects under this key, or in a list under it, if there is one."""
     for start, splits in _SPLITS:
         if bucket.startswith(start):
             return splits.get(key)
@@ -60,7 +60,7 @@ def split_at(bucket: str, key: str) -> Split | None:
 
 
 def target(split: Split, value: dict[str, Any]) -> Target | None:
-    """The bucket of one such object; None: it is described where it stands."""
+    """Return the bucket of one such object; None: it is described in place."""
     if not split.by:
         return Target(split.bucket)
     kind = value.get(split.by)
@@ -74,7 +74,7 @@ def sse_target(event: dict[str, Any]) -> Target:
 
 
 def record_target(record: dict[str, Any]) -> Target:
-    """A transcript's record by its type and, where it has one, its subtype."""
+    """Return the bucket of a transcript record, by its type and subtype."""
     found = _by(record, "transcript", "type")
     subtype = record.get("subtype")
     if not isinstance(subtype, str):

@@ -1,4 +1,4 @@
-"""Turns what `shapes` has counted into a snapshot."""
+"""Convert the counts of `shapes` into a snapshot."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ Types = dict[str, Seen]
 
 
 def snapshot_of(shapes: Shapes, version: str | None = None) -> dict[str, Field]:
-    """Everything seen, as seen in this client version."""
+    """Return a snapshot of everything seen, labelled with this client version."""
     versions = frozenset([version] if version else [])
     return {
         name: normal(name, _field(node, _own_types(node), versions))
@@ -69,7 +69,7 @@ def _child_field(node: ShapeNode, step: str, types: Types, versions: frozenset[s
 
 
 def _own_types(node: ShapeNode) -> Types:
-    """What the node itself has counted."""
+    """Return the types that the node itself has counted."""
     types = _seen(node.tallies)
     held = types[JSON_STRING].count if JSON_STRING in types else 0
     objects = sum(shape.count for shape in node.shapes.values()) - held

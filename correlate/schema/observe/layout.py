@@ -1,6 +1,6 @@
-"""The files that the client keeps, as patterns: `projects/<project>/<session>.jsonl`.
+"""Paths of the client's files as patterns: `projects/<project>/<session>.jsonl`.
 
-Only names that the client itself gives are kept; whatever a user may have named is not.
+Only names chosen by the client are kept; names a user may have chosen become placeholders.
 """
 
 import re
@@ -31,7 +31,7 @@ _SUFFIXES = re.compile(r"(\.[a-z]{2,8}){1,2}$")
 
 
 def layout_of(relative: PurePath) -> str:
-    """The pattern of a file's path below the client's folder."""
+    """Return the pattern of a path relative to the client's folder."""
     *folders, name = relative.parts
     steps = [_folder(step, folders[:place]) for place, step in enumerate(folders)]
     return "/".join([*steps, _file(name)])

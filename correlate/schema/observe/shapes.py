@@ -1,8 +1,8 @@
-"""Watches values go by and keeps their structure: one look-up for a shape that was seen before.
+"""Record the structure of values, with one look-up for a shape that was seen before.
 
-A shape is an object's keys and the types of its values. The first time a shape appears at a path,
-everything about it is worked out; from then on it is counted, and only what lies deeper (objects,
-lists, words of a closed vocabulary) is looked at.
+A shape is an object's keys and the types of its values. The first time a shape appears at a path
+it is analysed; after that it is counted, and only its nested values (objects, lists, words of a
+closed vocabulary) are examined.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,16 +37,16 @@ See = Callable[[Any], None]
 
 
 class Shapes:
-    """The buckets of one client version, growing as values are seen."""
+    """The buckets observed for one client version."""
 
     def __init__(self) -> None:
         self.roots: dict[str, ShapeNode] = {}
-        self.by_event: dict[str, ShapeNode] = {}  # the same for SSE events, by their type
-        self.place: ExamplePlace | None = None  # of the values that are being seen
-        self.fresh = False  # something was seen that had not been seen before
+        self.by_event: dict[str, ShapeNode] = {}  # roots of SSE events, by event type
+        self.place: ExamplePlace | None = None  # source of the values being observed
+        self.fresh = False  # set when something is seen for the first time
 
     def see(self, bucket: str, value: Any) -> None:
-        """A value of a bucket whose objects are all of one kind."""
+        """Observe a value of a bucket whose objects are all of one kind."""
         node = self.roots.get(bucket)
         if node is None:
             node = self.root(Target(bucket))
@@ -61,7 +61,7 @@ class Shapes:
 
 
 class Tally:
-    """A count, and the first place."""
+    """A count and the first place."""
 
     __slots__ = ("at", "count")
 
@@ -78,7 +78,7 @@ class Shape(Tally):
     def __init__(self, at: ExamplePlace | None) -> None:
         super().__init__(at)
         self.steps: set[str] = set()
-        self.flat: list[tuple[str, str]] = []  # step and type of what the shape alone tells
+        self.flat: list[tuple[str, str]] = []  # step and type of values without nested structure
         self.deeper: list[tuple[str, See]] = []
 
 
@@ -115,17 +115,17 @@ class ShapeNode:
         self.split = split
         self.open = False
         self.is_sealed = False
-        self.sealed: set[str] = set()  # steps that are not looked into
+        self.sealed: set[str] = set()  # steps whose content is not examined
         self.shapes: dict[tuple[Any, ...], Shape] = {}
         self.children: dict[str, ShapeNode] = {}
         self.items: ShapeNode | None = None
-        self.tallies: dict[str, Tally] = {}  # by type: what no shape has counted
+        self.tallies: dict[str, Tally] = {}  # by type: values that no shape counts
         self.values: dict[str, Tally] = {}
         self.referred: dict[str, Referred] = {}  # by bucket
         self.by_kind: dict[str | None, Referred] = {}
 
     def see(self, value: Any) -> None:
-        """A value whose type is not known yet."""
+        """Observe a value of any type."""
         kind = type(value)
         if kind is dict:
             self.see_object(value)
@@ -138,7 +138,7 @@ class ShapeNode:
 
     def see_object(self, value: dict[str, Any]) -> None:
         key: tuple[Any, ...]
-        # Most objects have two or three keys; spelt out, their key takes half the time.
+        # Most objects have two or three keys; unrolling these cases halves the time.
         if len(value) == 2:
             a, b = value
             key = (a, b, type(value[a]), type(value[b]))
@@ -172,13 +172,13 @@ class ShapeNode:
                 items.see(item)
 
     def see_split(self, value: dict[str, Any]) -> None:
-        """An object that has a bucket of its own."""
+        """Observe an object that is described in a separate bucket."""
         split = self.split
         assert split is not None
         kind = value.get(split.by)
         try:
             known = self.by_kind.get(kind)
-        except TypeError:  # a list or an object where a word should be
+        except TypeError:  # unhashable: a list or an object instead of a word
             known = None
         if known is None:
             found = target(split, value)
@@ -192,7 +192,7 @@ class ShapeNode:
         known.node.see_object(value)
 
     def see_word(self, value: str) -> None:
-        """A value of a closed vocabulary; its type is counted elsewhere."""
+        """Observe a value of a closed vocabulary; its type is counted elsewhere."""
         tally = self.values.get(value)
         if tally is None:
             if self.open:
@@ -205,7 +205,7 @@ class ShapeNode:
         tally.count += 1
 
     def see_embedded(self, value: str) -> None:
-        """A string that may hold JSON."""
+        """Observe a string that may contain JSON."""
         try:
             held = parse_json(value) if value.startswith("{") else None
         except ValueError:
@@ -231,7 +231,7 @@ class ShapeNode:
         return shape
 
     def _deeper(self, key: str, step: str, kind: type) -> See | None:
-        """How to look at what stands under a key; None: its type is all there is to know."""
+        """Return how to observe the value under a key; None: only its type is recorded."""
         if kind is dict or kind is list:
             if step == UNLISTED or key in vocabulary.SEALED or self.depth > MAX_DEPTH:
                 self.sealed.add(step)
@@ -276,7 +276,7 @@ class ShapeNode:
         return known
 
     def _is_map(self, value: dict[str, Any]) -> bool:
-        """Whether an object's keys are names or ids; once one is, all at this path are."""
+        """Whether an object's keys are names or ids; if one is a map, all at this path are."""
         if not self.is_map and self.depth:
             odd = sum(not vocabulary.is_field_name(key) for key in value)
             self.is_map = (
@@ -304,6 +304,6 @@ class ShapeNode:
 
 
 def _all_alike(values: Iterable[Any]) -> bool:
-    """Whether all are objects with the same keys, and not without any."""
+    """Whether all values are objects with the same, non-empty set of keys."""
     keys = {tuple(value) if type(value) is dict else () for value in values}
     return len(keys) == 1 and () not in keys

@@ -1,4 +1,4 @@
-"""Takes one exchange, record or payload apart and shows each part to the bucket it belongs to."""
+"""Split an exchange, transcript record or hook payload and observe each part in its bucket."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _ERROR = 400
 
 
 def see_request(shapes: Shapes, request: Mapping[str, Any]) -> None:
-    """A request file of a capture."""
+    """Observe a request file of a capture."""
     kind = _kind(request)
     headers = _headers(request)
     shapes.see("wire/endpoint", endpoint(request))
@@ -30,7 +30,7 @@ def see_request(shapes: Shapes, request: Mapping[str, Any]) -> None:
 
 
 def see_response(shapes: Shapes, response: Mapping[str, Any]) -> None:
-    """A response file; what it holds besides (the assembled message) is ours, not the wire's."""
+    """Observe a response file, except the message that ccwire assembled from the events."""
     kind = _kind(response)
     of = kind if kind == "messages" else "other"
     shapes.see(f"wire/header/response/{of}", _headers(response))
@@ -44,7 +44,7 @@ def see_response(shapes: Shapes, response: Mapping[str, Any]) -> None:
 
 
 def see_events(shapes: Shapes, events: Iterable[Any]) -> None:
-    """The data of SSE events."""
+    """Observe the data of SSE events."""
     roots = shapes.by_event
     for data in events:
         try:
@@ -61,7 +61,7 @@ def see_events(shapes: Shapes, events: Iterable[Any]) -> None:
 
 
 def see_record(shapes: Shapes, record: dict[str, Any]) -> None:
-    """A line of a transcript, or a hook's payload."""
+    """Observe a transcript line or a hook payload."""
     found = hook_target(record) if is_hook(record) else record_target(record)
     shapes.root(found).see_object(record)
 
@@ -71,7 +71,7 @@ def is_hook(record: Mapping[str, Any]) -> bool:
 
 
 def endpoint(exchange: Mapping[str, Any]) -> str:
-    """`POST /v1/messages`; ids in the path become `:id`, hosts that are not the API's go."""
+    """Return e.g. `POST /v1/messages`, with ids replaced by `:id` and foreign hosts omitted."""
     method, host = str(exchange.get("method")), str(exchange.get("host"))
     if not host.endswith(_OUR_HOSTS):
         return f"{method} elsewhere"
@@ -82,7 +82,7 @@ def endpoint(exchange: Mapping[str, Any]) -> str:
 
 
 def client_version(request: Mapping[str, Any]) -> str | None:
-    """The client's version as a request tells it."""
+    """Return the client version from a request's user agent."""
     for word in str(_headers(request).get("user-agent", "")).split():
         if word.startswith(_CLIENTS):
             version = word.partition("/")[2].rstrip(",;)")

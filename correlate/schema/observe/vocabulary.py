@@ -1,18 +1,18 @@
-"""What of the data may stand in a snapshot: names of fields and values of closed vocabularies.
+"""Which data a snapshot may contain: field names and values of closed vocabularies.
 
-Whatever a user may have written or named (texts, paths, ids, keys of maps, arguments of tools)
-never passes these rules; what passes by mistake is at most one plain word.
+Anything a user may have written or named (text, paths, ids, map keys, tool arguments) is excluded;
+at worst, a single plain word passes by mistake.
 """
 
 import re
 
 
 def words(text: str) -> frozenset[str]:
-    """A set of words, written as a text."""
+    """Return the whitespace-separated words of a text as a set."""
     return frozenset(text.split())
 
 
-# Objects that belong to a user, a tool or a server: never looked into.
+# Objects that belong to a user, a tool or a server: their content is never examined.
 SEALED = words(
     """input input_schema inputSchema output_schema outputSchema tool_input arguments properties
     structuredContent structured_output mcpMeta _meta env environment mcpServers mcp_servers
@@ -23,7 +23,7 @@ MAPS = words(
     """modelUsage trackedFileBackups features feature_gates dynamic_configs layer_configs
     modelCosts toolCounts tool_counts agents pastedContents"""
 )
-# Results of tools: only the keys that the client's own tools use are named.
+# Results of tools: only the keys used by the client's own tools are recorded.
 LISTED = frozenset(("toolUseResult", "tool_response", "tool_result"))
 RESULT_KEYS = words(
     """activeForm agentId agentType backgroundTaskId bashCount cache_creation
@@ -49,7 +49,7 @@ CLOSED = words(
     attachmentType commandMode origin_kind display effort thinking_type caller_type
     agentStatus priority"""
 )
-# The same, where a name is used for free text elsewhere: (bucket's beginning, name).
+# The same for names that hold free text elsewhere: (bucket prefix, name).
 CLOSED_IN = (
     ("hook/SessionStart", "source"),
     ("hook/SessionEnd", "reason"),
@@ -59,7 +59,7 @@ CLOSED_IN = (
     ("wire/header/request/", "x-claude-code-request-class"),
     ("wire/header/request/", "x-app"),
 )
-# Strings that hold JSON.
+# Strings that contain JSON.
 EMBEDDED = frozenset(("user_id",))
 
 _NAME = re.compile(r"[$_@#]{0,2}[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -78,7 +78,7 @@ _BETA = re.compile(r"[a-z][a-z0-9-]{1,60}-20\d\d-\d\d-\d\d")
 
 
 def is_field_name(key: str) -> bool:
-    """Whether a key looks like a field of a format rather than a name or an id in a map."""
+    """Whether a key looks like a field of a format, not like a name or an id in a map."""
     return _NAME.fullmatch(key) is not None and _ID.search(key) is None
 
 
@@ -90,7 +90,7 @@ def is_closed(bucket: str, name: str) -> bool:
 
 
 def is_word(value: str) -> bool:
-    """Whether a value of such a field really is one."""
+    """Whether a value of a closed vocabulary is a plain word and not an id."""
     if _WORD.fullmatch(value) is None:
         return _ODD_WORD.fullmatch(value) is not None
     return _ID.search(value) is None or _ODD_WORD.fullmatch(value) is not None

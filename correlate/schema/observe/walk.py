@@ -1,4 +1,4 @@
-"""Walks captures and transcripts and makes a snapshot of their structure."""
+"""Walk captures and transcripts and build snapshots of their structure."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ HISTORY = "history.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Snapshots by client version, what they were made from, and what could not be read."""
+    """Snapshots by client version, the number of inputs, and the files that could not be read."""
 
     by_version: dict[str | None, dict[str, Field]]
     exchanges: int
@@ -31,7 +31,7 @@ class Observation:
 
     @property
     def snapshot(self) -> dict[str, Field]:
-        """All versions in one."""
+        """One snapshot that merges all versions."""
         return merge(self.by_version.values())
 
 
@@ -41,7 +41,7 @@ def observe(
     version: str | None = None,
     on_file: Callable[[Path], None] | None = None,
 ) -> Observation:
-    """The structure of all under these paths; `version` holds for what does not tell its own."""
+    """Observe all files under these paths; `version` applies to those that contain none."""
     paths = list(paths)
     observer = Observer(version)
     for path in sources(paths):
@@ -54,7 +54,7 @@ def observe(
 
 
 def sources(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that will be read: exchanges, transcripts, hook payloads. Sorted, links left."""
+    """Yield the files to read (exchanges, transcripts, hook payloads), sorted, without symlinks."""
     for root in paths:
         if not root.is_dir():
             yield root
@@ -68,7 +68,7 @@ def sources(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 class Observer:
-    """Shows one file after another to the shapes of the client version it comes from."""
+    """Adds files one by one to the shapes of the client version that wrote them."""
 
     def __init__(self, version: str | None = None) -> None:
         self._default = version
@@ -92,11 +92,11 @@ class Observer:
             self._note(path)
 
     def value(self, bucket: str, value: Any) -> None:
-        """A value that stands in no file of its own."""
+        """Observe a value that does not come from a file."""
         self._of(self._default).see(bucket, value)
 
     def layout(self, root: Path) -> None:
-        """Where the client puts its files, if this is the folder in which it does."""
+        """Observe the paths of the client's files, if `root` is a client folder."""
         if not (root / "projects").is_dir():
             return
         shapes = self._of(self._only_version())
@@ -111,7 +111,7 @@ class Observer:
         return Observation(found, self._exchanges, self._records, self._unreadable)
 
     def _packed(self, pack: Path) -> None:
-        """Exchange files that `ccwire pack` put into one; what also lies open is read there."""
+        """Observe the exchanges of a pack, except those that also exist as separate files."""
         try:
             for entry, data in members(pack):
                 if not (path := pack.parent / entry.name).exists():
@@ -136,7 +136,7 @@ class Observer:
             see_response(self._of(version, ExamplePlace(str(path))), value)
 
     def _enter(self, folder: Path) -> None:
-        """A session's folder: its one version holds for exchanges that do not tell theirs."""
+        """Enter a session folder; the version in its manifest applies to exchanges without one."""
         if folder == self._folder:
             return
         self._folder, self._folder_version, self._exchange = folder, self._default, (0, None)
@@ -154,7 +154,7 @@ class Observer:
 
     def _see_lines(self, path: Path) -> None:
         version = self._default
-        waiting: list[tuple[int, dict[str, Any]]] = []  # until the first line that tells it
+        waiting: list[tuple[int, dict[str, Any]]] = []  # until a line contains the version
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 record = parse_line(line)
@@ -184,7 +184,7 @@ class Observer:
             self._records += 1
 
     def _note(self, path: Path) -> None:
-        """A small file of the client's own beside its transcripts; few tell their version."""
+        """Observe a small client file next to the transcripts; few contain a version."""
         value = self._read(path)
         if value is None:
             return
@@ -199,7 +199,7 @@ class Observer:
         except ValueError:
             self._unreadable.append(BadLine(path, 0, "malformed"))
             return None
-        except FileNotFoundError:  # a running proxy has filed it elsewhere meanwhile
+        except FileNotFoundError:  # a running proxy has moved it
             self._unreadable.append(BadLine(path, 0, "gone"))
             return None
         except OSError as error:

@@ -1,1 +1,1 @@
-"""A snapshot of a format: what it holds, how it is stored, and as JSON Schema."""
+"""A snapshot of a format: its fields, its file, and its conversion to JSON Schema."""

@@ -1,6 +1,6 @@
-"""Takes ids and paths out of a snapshot's example places, so that it can be shown to anyone.
+"""Remove ids and paths from a snapshot's example places, so that it can be published.
 
-A place stays findable for whoever has the files: folders and files are numbered in sorted order.
+Whoever has the files can still find a place: folders and files are numbered in sorted order.
 """
 
 import re
@@ -16,7 +16,7 @@ _DIRECTIONS = {"req": "request", "resp": "response"}
 
 
 def anonymous(snapshot: Snapshot) -> dict[str, Field]:
-    """The same snapshot with places such as `capture 1 exchange 3 request`, `transcript 2:31`."""
+    """Return the snapshot with places such as `capture 1 exchange 3 request`, `transcript 2:31`."""
     sources = sorted({place.source for root in snapshot.values() for place in _places(root)})
     numbers: dict[str, dict[str, int]] = {"capture": {}, "transcript": {}, "file": {}}
     names = {source: _name(source, numbers) for source in sources}

@@ -1,4 +1,4 @@
-"""A snapshot as text: sorted, stable, one field a line, so that git shows what changed."""
+"""Read and write a snapshot as text: sorted and stable, one field per line, for readable diffs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ FORMAT = 1
 
 
 class NotASnapshot(ValueError):
-    """The text is something else; the message says what."""
+    """The text is not a snapshot; the message says why."""
 
 
 def dumps(snapshot: Snapshot) -> str:
-    """The file's text; ids and paths are taken out of it here, so that none can slip through."""
+    """Return the file's text, without ids and paths: they are always removed here."""
     return "".join(_lines(anonymous(snapshot)))
 
 
@@ -35,12 +35,12 @@ def loads(text: str | bytes) -> dict[str, Field]:
     if not isinstance(value, dict) or "buckets" not in value:
         raise NotASnapshot("it has no buckets")
     if value.get("format") != FORMAT:
-        raise NotASnapshot(f"its format is {value.get('format')!r}, this ccwire reads {FORMAT}")
+        raise NotASnapshot(f"its format is {value.get('format')!r}, expected {FORMAT}")
     whole = frozenset(value["versions"])
     try:
         return {name: _bucket(bucket, whole) for name, bucket in value["buckets"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise NotASnapshot(f"a bucket in it is not as expected ({error!r})") from error
+        raise NotASnapshot(f"it contains a malformed bucket ({error!r})") from error
 
 
 def _lines(snapshot: Snapshot) -> Iterator[str]:

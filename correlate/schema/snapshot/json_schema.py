@@ -1,6 +1,6 @@
-"""A snapshot as JSON Schema 2020-12, one self-contained schema a bucket.
+"""Convert a snapshot to JSON Schema 2020-12, one self-contained schema per bucket.
 
-Each validates the very values that its bucket was made from. Header names are in lower case there.
+Each schema validates the values its bucket was made from. Header names are in lower case.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schemas(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """File name to schema: `wire.request.messages.json`."""
+    """Return the schemas by file name, e.g. `wire.request.messages.json`."""
     return {f"{_name(bucket)}.json": _whole(bucket, snapshot) for bucket in sorted(snapshot)}
 
 
@@ -47,7 +47,7 @@ def _schema(field: Field) -> dict[str, Any]:
 
 
 def _ways(types: list[str], field: Field) -> list[dict[str, Any]]:
-    """One schema for every type that needs keywords of its own, one for all the others."""
+    """Return one schema per type that needs its own keywords, and one for all other types."""
     ways: list[dict[str, Any]] = []
     simple = []
     for name in types:
@@ -70,7 +70,7 @@ def _ways(types: list[str], field: Field) -> list[dict[str, Any]]:
 
 
 def _keys(field: Field) -> dict[str, Any]:
-    """Keywords for what has keys; without any known, nothing is said of them."""
+    """Return the keywords for an object's keys; none if no key is known."""
     keys = field.keys
     others = [field.children[step] for step in (MAP, UNLISTED) if step in field.children]
     found: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""A snapshot: the structure of what was seen, and how two of them become one.
+"""A snapshot: the observed structure of a format, and how to merge snapshots.
 
 A bucket is a tree of fields. A step from a field to its child is a key, `[]` (an item of a list),
 `{}` (a value of an object whose keys are names or ids) or `?` (a value under an unlisted key).
-Merging adds up and never depends on order; nothing here touches a file.
+Merging adds counts and does not depend on order. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,17 +16,17 @@ UNLISTED = "?"
 
 # A type that starts with this names the bucket in which the object is described.
 REFERENCE = "@"
-# A string that holds JSON, and whose content is described as if it stood there itself.
+# A string that contains JSON; the parsed content is described in its place.
 JSON_STRING = "json"
 
 MAX_KEYS = 80
 MAX_VALUES = 32
-# Buckets that are lists of names, not records: as many values as there are.
+# Buckets that are lists of names, not records: their number of values is not limited.
 NAME_LISTS = ("wire/beta", "wire/endpoint", "layout")
 
 
 class ExamplePlace(NamedTuple):
-    """Where something was seen: a file, and a line where the file has lines that count."""
+    """Where something was seen: a file and, for line-based files, a line."""
 
     source: str
     line: int = 0
@@ -37,7 +37,7 @@ class ExamplePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How often, and the first place."""
+    """How often something was seen, and the first place."""
 
     count: int
     at: ExamplePlace | None = None
@@ -45,14 +45,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """All that was seen at one path."""
+    """Everything seen at one path."""
 
     types: Mapping[str, Seen] = field(default_factory=dict)
     values: Mapping[str, Seen] = field(default_factory=dict)
-    open: bool = False  # its values are too many, or not ours to keep
-    sealed: bool = False  # what it holds is a user's or a tool's, and not looked into
+    open: bool = False  # its values are too many, or not words of the format
+    sealed: bool = False  # its content belongs to a user or a tool and is not examined
     versions: frozenset[str] = frozenset()
-    absent: ExamplePlace | None = None  # a place where the object was there and this was not
+    absent: ExamplePlace | None = None  # an object that lacks this field
     children: Mapping[str, "Field"] = field(default_factory=dict)
 
     @property
@@ -61,7 +61,7 @@ class Field:
 
     @property
     def objects(self) -> int:
-        """How often it was something that has keys."""
+        """How often the value was an object, or JSON in a string."""
         return sum(self.types[name].count for name in ("object", JSON_STRING) if name in self.types)
 
     @property
@@ -70,7 +70,7 @@ class Field:
 
     @property
     def keys(self) -> dict[str, "Field"]:
-        """Its named children."""
+        """The named children."""
         return {step: child for step, child in self.children.items() if is_key(step)}
 
 
@@ -82,12 +82,12 @@ def is_key(step: str) -> bool:
 
 
 def versions(snapshot: Snapshot) -> frozenset[str]:
-    """Every client version in it."""
+    """Return every client version in the snapshot."""
     return frozenset().union(*(root.versions for root in snapshot.values()))
 
 
 def paths(root: Field, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Every field with its path, sorted: `message.content[].type`, `tools.{}.name`."""
+    """Yield every field with its path, sorted: `message.content[].type`, `tools.{}.name`."""
     yield prefix, root
     for step, child in sorted(root.children.items()):
         yield from paths(child, join(prefix, step))
@@ -98,14 +98,14 @@ def join(path: str, step: str) -> str:
 
 
 def split(path: str) -> list[str]:
-    """The steps of a path; the inverse of `join`."""
+    """Return the steps of a path; the inverse of `join`."""
     if not path:
         return []
     return [step for step in path.replace(ITEM, f".{ITEM}").split(".") if step]
 
 
 def merge(snapshots: Iterable[Snapshot]) -> dict[str, Field]:
-    """One snapshot of everything that any of them saw."""
+    """Merge snapshots into one."""
     merged: dict[str, Field] = {}
     for snapshot in snapshots:
         for name, root in snapshot.items():
@@ -115,7 +115,7 @@ def merge(snapshots: Iterable[Snapshot]) -> dict[str, Field]:
 
 
 def normal(bucket: str, root: Field) -> Field:
-    """A field as merging leaves it: maps folded, value sets within their bounds."""
+    """Return a field in normal form: maps folded, value sets limited in size."""
     children = {step: normal(bucket, child) for step, child in root.children.items()}
     values, is_open = _bounded(root.values, root.open, bucket)
     kept = {} if root.sealed else _folded(children, bucket)
@@ -123,7 +123,7 @@ def normal(bucket: str, root: Field) -> Field:
 
 
 def as_map(bucket: str, root: Field) -> Field:
-    """The field with its keys forgotten."""
+    """Return the field with its keys folded into a map."""
     marked = {**root.children, MAP: root.children.get(MAP, Field())}
     return replace(root, children=_folded(marked, bucket))
 
@@ -150,7 +150,7 @@ def _merge(a: Field, b: Field, bucket: str) -> Field:
 
 
 def _alone(child: Field | None, step: str, other: Field) -> Field:
-    """A child that only one side has: the other side's objects are places without it."""
+    """Return a child that only one side has, with an object of the other side as `absent`."""
     assert child is not None
     if not is_key(step) or not other.objects:
         return child
@@ -159,7 +159,7 @@ def _alone(child: Field | None, step: str, other: Field) -> Field:
 
 
 def _folded(children: dict[str, Field], bucket: str) -> dict[str, Field]:
-    """Keys that turned out to be names or ids are forgotten; what stood under them is kept."""
+    """Replace keys that turned out to be names or ids by one map entry with their values."""
     keys = [step for step in children if is_key(step)]
     too_many = len(keys) > MAX_KEYS and not bucket.startswith("wire/header/")
     if not keys or not (MAP in children or too_many):

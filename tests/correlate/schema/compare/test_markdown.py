@@ -34,16 +34,16 @@ def test_tables_by_severity() -> None:
     ]
     assert changes_as_markdown(changes) == snapshot(
         """\
-### Breaking for a reader (1)
+### Breaking (1)
 
-| change | where | before → after | sure | versions | for example |
+| change | where | before → after | confidence | versions | example |
 |---|---|---|---:|---|---|
 | type-changed | `wire/request/messages metadata.user_id` | `string` → `integer or string` | 99% | \
 2.1.39 → 2.1.168 … 2.1.170 | `capture 1 exchange 7 request` |
 
 ### Additive (1)
 
-| change | where | before → after | sure | versions | for example |
+| change | where | before → after | confidence | versions | example |
 |---|---|---|---:|---|---|
 | added | `hook/Stop effort` | `object` | 50% | ? → ? |  |
 """
@@ -51,4 +51,4 @@ def test_tables_by_severity() -> None:
 
 
 def test_nothing_to_say() -> None:
-    assert changes_as_markdown([]) == "No change of the formats.\n"
+    assert changes_as_markdown([]) == "No format changes.\n"

@@ -69,7 +69,7 @@ def test_versions_stand_where_they_differ() -> None:
         ('{"format": 9, "versions": [], "buckets": {}}', "format is 9"),
         (
             '{"format": 1, "versions": [], "buckets": {"x": {"fields": {"": {}}}}}',
-            "not as expected",
+            "malformed bucket",
         ),
     ],
 )
