@@ -1,5 +1,5 @@
-"""Reads what the client writes: where transcripts are, their lines, turns, agents and titles.
+"""Find and read Claude Code's transcripts: their lines, turns, agents and titles.
 
-`locate` knows the folders, `lines` the file, `records` the typed lines, `turns` how lines form a
-turn, `reader` puts them together. Imports `ccwire.wire` alone.
+`locate` finds the files, `lines` splits them, `records` types the lines, `turns` groups lines into
+turns, `reader` combines all of it. Imports only `ccwire.wire`.
 """

@@ -1,4 +1,4 @@
-"""Who a session's subagents are: type and parent, by tool call, note, or transcript. Pure."""
+"""The subagents of a session: type and parent, from tool call, meta.json or transcript. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from correlate.transcript.turns import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A subagent. `parent` is None for one that the main thread sent."""
+    """A subagent. `parent` is None if the main thread launched it."""
 
     agent_id: str
     type: str | None = None
@@ -21,7 +21,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A tool call that sent a subagent off."""
+    """A tool call that launched a subagent."""
 
     tool_use_id: str | None
     subagent_type: str | None
@@ -35,7 +35,10 @@ def agents_of(
     metas: Mapping[str, Mapping[str, Any] | None],
     opening_prompts: Mapping[str, str | None],
 ) -> dict[str, Agent]:
-    """`metas`: agent id -> its meta.json; `opening_prompts`: agent id -> what it was asked."""
+    """Return a session's agents by id.
+
+    `metas` maps agent ids to their meta.json, `opening_prompts` to their first prompt.
+    """
     turns = list(turns)
     launches = list(_launches(turns))
     by_tool = {launch.tool_use_id: launch for launch in launches if launch.tool_use_id}

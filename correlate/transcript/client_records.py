@@ -1,7 +1,7 @@
-"""What the client keeps beside its transcripts: `stats-cache.json` and `history.jsonl`.
+"""Read the client's files next to its transcripts: `stats-cache.json` and `history.jsonl`.
 
-The first is its own count over all sessions, up to a day: a cross-check, not a source. The second
-is every prompt that was typed, with its project and, from newer clients, its session.
+The first contains the client's totals over all sessions up to a day: a cross-check, not a source.
+The second contains every typed prompt with its project and, in newer clients, its session.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from correlate.transcript.lines import parse_line, read_lines
 
 @dataclass(frozen=True, slots=True)
 class StatsCache:
-    """The client's count: tokens by model, sessions, and the day it was taken."""
+    """The client's totals: tokens by model, sessions, and the last day included."""
 
     last_day: str | None
     sessions: int | None
@@ -35,7 +35,7 @@ class TypedPrompt:
 
 
 def read_stats_cache(claude_dir: Path) -> StatsCache | None:
-    """None where there is none, or it is not whole: the client makes it anew by itself."""
+    """Return the client's totals; None if missing or damaged: the client rebuilds the file."""
     try:
         stats = parse_json((claude_dir / "stats-cache.json").read_bytes())
     except (FileNotFoundError, ValueError):
@@ -57,7 +57,7 @@ def read_stats_cache(claude_dir: Path) -> StatsCache | None:
 
 
 def read_history(claude_dir: Path) -> Iterator[TypedPrompt]:
-    """Oldest first; lines that are no records are passed over, as the client does."""
+    """Yield the typed prompts, oldest first; malformed lines are skipped, as in the client."""
     path = claude_dir / "history.jsonl"
     if not path.is_file():
         return
@@ -74,7 +74,7 @@ def read_history(claude_dir: Path) -> Iterator[TypedPrompt]:
 
 
 def short_of(stats: StatsCache, tokens: Mapping[str, Tokens]) -> dict[str, Tokens]:
-    """By model, what the client counted beyond these tokens; models that agree are left out."""
+    """Return, per model, what the client counted beyond these tokens; zero differences omitted."""
     models = dict.fromkeys([*stats.tokens, *tokens])
     apart = {m: stats.tokens.get(m, Tokens()) - tokens.get(m, Tokens()) for m in models}
     return {model: difference for model, difference in apart.items() if difference}

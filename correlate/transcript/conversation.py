@@ -1,6 +1,6 @@
-"""A session's transcript with all that was said: every record, the tree, tool calls and results.
+"""A session's transcript with its content: every record, the tree, tool calls and results.
 
-For those who need content. Accounting does not: `reader` parses a fraction of this.
+Accounting does not need content: `reader` parses a fraction of this.
 """
 
 import time
@@ -14,12 +14,12 @@ from correlate.transcript.lines import BadLine, parse_line, read_lines
 from correlate.transcript.locate import SessionFiles
 from correlate.transcript.records import instant
 
-_TRIES, _PAUSE = 40, 0.05  # how long the last line may take to reach the disk
+_TRIES, _PAUSE = 40, 0.05  # wait up to 2 s for the last line to reach the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record of any type. `record` is all of it; the rest is what most have."""
+    """A record of any type. `record` is the whole record; the other fields are common to most."""
 
     path: Path
     line: int
@@ -46,14 +46,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call and what came of it; `result` is None while, or if, nothing did."""
+    """A tool call and its result; `result` is None if there is none (yet)."""
 
     tool_use_id: str
     name: str | None
     input: Any
     agent_id: str | None
     result: Mapping[str, Any] | None
-    detail: Any  # toolUseResult: the same in the client's own shape
+    detail: Any  # toolUseResult: the result in the client's own format
 
     @property
     def is_error(self) -> bool:
@@ -62,13 +62,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """All records of a session, its agents' among them by time."""
+    """All records of a session and its agents, ordered by time."""
 
     entries: tuple[Entry, ...]
     bad_lines: tuple[BadLine, ...]
 
     def children(self) -> dict[str | None, list[Entry]]:
-        """The tree: records by the uuid of their parent, roots under None."""
+        """Return the tree: records by the uuid of their parent, roots under None."""
         found: dict[str | None, list[Entry]] = {}
         for entry in self.entries:
             if entry.uuid is not None:
@@ -76,7 +76,7 @@ class Conversation:
         return found
 
     def prompts(self) -> dict[str, list[Entry]]:
-        """Records by the prompt they belong to, where the client says so."""
+        """Return the records by prompt id, where the client recorded one."""
         found: dict[str, list[Entry]] = {}
         for entry in self.entries:
             if entry.prompt_id is not None:
@@ -101,7 +101,7 @@ class Conversation:
         ]
 
     def final_text(self) -> str | None:
-        """The text blocks of the main thread's last answer."""
+        """Return the text of the main thread's last answer."""
         said = [e for e in self.entries if e.type == "assistant" and not e.sidechain]
         if not said:
             return None
@@ -139,9 +139,9 @@ def final_text(
     last_assistant_message: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str | None:
-    """A session's last answer, for a Stop hook: the transcript may lag behind it by milliseconds.
+    """Return a session's last answer, for a Stop hook: the transcript may lag by milliseconds.
 
-    `last_assistant_message` is the hook's own word: waited for, and believed if it never comes.
+    `last_assistant_message` comes from the hook: waited for, and returned if it never appears.
     """
     for tried in range(_TRIES + 1):
         found = read_conversation(files()).final_text()
@@ -169,7 +169,7 @@ def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) 
 
 
 def _by_time(entries: list[Entry]) -> list[Entry]:
-    """Records without a time stay behind the one before them."""
+    """Sort by time; a record without a timestamp stays after its predecessor."""
     timed: list[tuple[float, Entry]] = []
     last = 0.0
     path = None

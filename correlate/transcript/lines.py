@@ -1,6 +1,6 @@
-"""Reads a transcript line by line and tells, from a line's first bytes, whether it can matter.
+"""Read a transcript line by line and decide from a line's first bytes whether to parse it.
 
-Most of a transcript is tool results, which say nothing about tokens: they are never parsed.
+Most of a transcript is tool results, which contain no token counts: they are never parsed.
 """
 
 import re
@@ -12,17 +12,17 @@ from typing import Any
 
 from ccwire.wire.json_text import parse_json
 
-_BUFFER = 1 << 18  # small enough that its memory is used again and again
+_BUFFER = 1 << 18  # small enough for its memory to be reused
 _HEAD = 1024
-_LONGEST_REPORT = 1 << 18  # a line longer than this is no subagent's report
+_LONGEST_REPORT = 1 << 18  # a longer line is not a subagent's report
 _SUMMARY = b'"isCompactSummary":true'
 _BOM = b"\xef\xbb\xbf"
 
 _TYPE_FIRST = re.compile(rb'\{"type":"([a-z-]+)"')
-# What an envelope's head reaches first: the record's type, or the object that goes before it.
+# The first key found in a line's head: the record's type, or an object that precedes it.
 _ENVELOPE = re.compile(rb'"type":"user"|"attachment":\{|"message":|"data":|"snapshot":|"type":')
 
-# Record types that tell nothing about tokens, agents or retries, in lines that start with them.
+# Record types without information about tokens, agents or retries, in lines that start with them.
 _SILENT = frozenset(
     {
         "agent-color",
@@ -45,7 +45,7 @@ _SILENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line's place: number counted from 1, and where its bytes are."""
+    """A line with its number, counted from 1, and its byte offset."""
 
     number: int
     offset: int
@@ -54,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no record, named by file and line."""
+    """A line that is not a valid record."""
 
     path: Path
     line: int
@@ -62,10 +62,10 @@ class BadLine:
 
 
 def telling_lines(path: Path, silent: Counter[str], *, own_file: bool) -> Iterator[Line]:
-    """The lines that must be parsed; the others are only counted by type, in `silent`.
+    """Yield the lines that must be parsed; the others are only counted by type, in `silent`.
 
-    Reads what there is by the time the end is reached: the file may grow meanwhile. `own_file`: in
-    a file of its own a subagent's lines need no tying together; among a session's they do.
+    Lines appended while reading are included. `own_file`: the file belongs to one subagent, so its
+    user lines are not needed to tell agents apart; in a session's file they are.
     """
     for number, offset, buffer, start, end in _spans(path):
         kind = _silent_type(buffer, start, end, own_file)
@@ -76,7 +76,7 @@ def telling_lines(path: Path, silent: Counter[str], *, own_file: bool) -> Iterat
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every line, for those who need them all."""
+    """Yield every line."""
     for number, offset, buffer, start, end in _spans(path):
         yield Line(number, offset, buffer[start:end])
 
@@ -88,7 +88,7 @@ def line_at(path: Path, offset: int) -> bytes:
 
 
 def parse_line(data: bytes) -> dict[str, Any] | str:
-    """The record, or why there is none."""
+    """Return the record, or the reason why the line is not one."""
     text = data.removeprefix(_BOM).strip(b"\0\t\r\n ")
     if not text:
         return "blank"
@@ -100,9 +100,9 @@ def parse_line(data: bytes) -> dict[str, Any] | str:
 
 
 def _spans(path: Path) -> Iterator[tuple[int, int, bytes, int, int]]:
-    """Each line as number, place in the file, and a span of a buffer: big lines are not copied."""
+    """Yield each line as number, offset and a span of a buffer: long lines are not copied."""
     number = offset = 0
-    begun: list[bytes] = []  # of a line that goes on in the next buffer
+    begun: list[bytes] = []  # parts of a line that continues in the next buffer
     with path.open("rb", buffering=0) as file:
         while buffer := file.read(_BUFFER):
             start = 0
@@ -125,7 +125,7 @@ def _spans(path: Path) -> Iterator[tuple[int, int, bytes, int, int]]:
 
 
 def _silent_type(data: bytes, start: int, end: int, own_file: bool) -> str | None:
-    """The record type of a line that need not be parsed; None: parse it to know."""
+    """Return the record type of a line that need not be parsed; None: it must be parsed."""
     if first := _TYPE_FIRST.match(data, start, end):
         name = first[1].decode()
         return name if name in _SILENT else None
@@ -143,7 +143,7 @@ def _silent_type(data: bytes, start: int, end: int, own_file: bool) -> str | Non
 
 
 def _tells_more(data: bytes, start: int, end: int) -> bool:
-    """A user's line matters where it sums up what was before, or ends a subagent's errand."""
+    """Whether a user line matters: it is a compaction summary or a subagent's result."""
     tail = max(start, end - _HEAD)
     if data.find(_SUMMARY, start, start + _HEAD) >= 0 or data.find(_SUMMARY, tail, end) >= 0:
         return True

@@ -1,7 +1,7 @@
-"""Where the client keeps a session's transcripts: the one place that knows these paths.
+"""Find a session's transcript files. Only this module knows these paths.
 
-Finds files by name; what stands in them is read elsewhere, but for the session an older client's
-agent file belongs to, which only its first lines tell.
+Files are found by name and read elsewhere. The exception is an older client's agent file: only its
+first lines contain its session.
 """
 
 import re
@@ -18,7 +18,7 @@ _HEAD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """A transcript of its own that a subagent has, and the note beside it where there is one."""
+    """A subagent's own transcript, and the meta.json next to it, if any."""
 
     agent_id: str
     path: Path
@@ -27,7 +27,7 @@ class AgentFile:
 
 @dataclass(frozen=True, slots=True)
 class SessionFiles:
-    """All transcript files of one session; without persistence there are none."""
+    """All transcript files of one session; none if the session is not persisted."""
 
     session_id: str
     main: tuple[Path, ...] = ()
@@ -44,16 +44,16 @@ class SessionFiles:
 
 
 class ClaudeDir:
-    """A client's folder (`~/.claude` or `CLAUDE_CONFIG_DIR`), looked through as it is asked."""
+    """A client's folder (`~/.claude` or `CLAUDE_CONFIG_DIR`), searched on demand."""
 
     def __init__(self, claude_dir: Path) -> None:
         self.claude_dir = claude_dir
         self._beside: dict[Path, dict[str, list[Path]]] = {}
 
     def session(self, session_id: str, known: Iterable[str] = ()) -> SessionFiles:
-        """A session's files: those that hooks named first, then by name, legacy places last.
+        """Return a session's files: first the known paths, then by name, legacy folders last.
 
-        One that was resumed elsewhere has a file in each project.
+        A session resumed in another project has a file in each.
         """
         named = [path for path in map(Path, known) if path.is_file()]
         main = list(dict.fromkeys([*named, *self._by_name(session_id, legacy=not named)]))
@@ -68,7 +68,7 @@ class ClaudeDir:
         return SessionFiles(session_id, tuple(main), tuple(agents.values()))
 
     def session_ids(self) -> dict[str, Path]:
-        """Every session that has a main transcript, and where it is."""
+        """Return every session with a main transcript, and its path."""
         found: dict[str, Path] = {}
         for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
             for path in _main_transcripts(folder):
@@ -76,7 +76,7 @@ class ClaudeDir:
         return found
 
     def sessions_of(self, cwd: str) -> list[Path]:
-        """Main transcripts of a working directory, newest first; the lines' own `cwd` decides."""
+        """Return a directory's main transcripts, newest first; the `cwd` in the lines decides."""
         slug = slug_of(cwd)
         long = slug[:SLUG_LENGTH] + "-" if len(slug) > SLUG_LENGTH else None
         folders = [
@@ -93,7 +93,7 @@ class ClaudeDir:
         return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
 
     def siblings(self, files: SessionFiles) -> Iterator[Path]:
-        """Main transcripts of other sessions, same project first: where a fork's lines are from."""
+        """Yield other sessions' main transcripts, same project first: a fork copies from these."""
         seen = set(files.main)
         folders = list(dict.fromkeys(path.parent for path in files.main))
         for folder in [*folders, *(f for f in self._projects() if f not in folders)]:
@@ -117,7 +117,7 @@ class ClaudeDir:
         return [path for path in old if path.is_file()]
 
     def _agents(self, main: Path, session_id: str) -> Iterator[AgentFile]:
-        """In the session's own folder, workflows' too, and, of older clients, beside its file."""
+        """Yield agent files in the session's folder and, for older clients, next to its file."""
         own = main.parent / session_id / "subagents"
         paths = sorted(own.rglob("agent-*.jsonl")) if own.is_dir() else []
         for path in [*paths, *self._agents_beside(main.parent).get(session_id, ())]:
@@ -136,9 +136,9 @@ class ClaudeDir:
 
 
 def slug_of(cwd: str) -> str:
-    """A working directory as a folder name: all but ASCII letters and digits become dashes.
+    """Return the project folder name of a directory: only ASCII letters and digits are kept.
 
-    JavaScript counts UTF-16 units, so a character beyond them becomes two.
+    Others become dashes; JavaScript counts UTF-16 units, so a surrogate pair becomes two.
     """
     return "".join(
         char if char.isascii() and char.isalnum() else "-" * (2 if ord(char) > 0xFFFF else 1)
@@ -147,7 +147,7 @@ def slug_of(cwd: str) -> str:
 
 
 def first_cwd(path: Path) -> str | None:
-    """The working directory its first lines name; a folder's name cannot be turned back."""
+    """Return the first `cwd` in the file; it cannot be derived from the folder name."""
     found = _first(path, _CWD_IN_LINE)
     if found is None:
         return None
@@ -156,7 +156,7 @@ def first_cwd(path: Path) -> str | None:
 
 
 def _main_transcripts(folder: Path) -> list[Path]:
-    """Files alone: a folder or a broken link may have such a name too."""
+    """Return the main transcripts; folders and broken links with such a name are skipped."""
     found = sorted(folder.glob("*.jsonl"))
     return [path for path in found if not _AGENT.fullmatch(path.name) and path.is_file()]
 
@@ -166,5 +166,5 @@ def _first(path: Path, pattern: re.Pattern[bytes]) -> bytes | None:
         with path.open("rb") as file:
             found = pattern.search(file.read(_HEAD))
     except OSError:
-        return None  # what cannot be read tells nothing; whoever reads it all says so
+        return None  # whoever reads the whole file reports the error
     return found[1] if found else None

@@ -1,6 +1,6 @@
-"""Reads a session's transcript files into turns, agents, retries, compactions and the cost record.
+"""Read a session's transcript files: turns, agents, retries, compactions and the cost record.
 
-Reads every line, parses only those that can matter, and keeps no text.
+Reads every line, parses only those needed for accounting, and keeps no text.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """What a session's transcript tells, of accounting; `records` counts lines by type."""
+    """The accounting data of a session's transcript; `records` counts lines by type."""
 
     files: SessionFiles
     turns: tuple[Turn, ...] = ()
@@ -47,12 +47,12 @@ class Transcript:
 
     @property
     def cost_state(self) -> CostState | None:
-        """The last one counts: they are cumulative."""
+        """The last cost record; they are cumulative."""
         return self.cost_states[-1] if self.cost_states else None
 
 
 def read_transcript(files: SessionFiles, progress: Progress | None = None) -> Transcript:
-    """`progress` is told the bytes read, file by file and now and then within one."""
+    """Read all files of a session; `progress` is called with the number of bytes just read."""
     reader = _Reader(progress or (lambda _: None))
     for path in files.main:
         reader.read(path, None)
@@ -83,7 +83,7 @@ class _Reader:
         self._prompts: dict[str, str | None] = {}
 
     def read(self, path: Path, agent_id: str | None) -> None:
-        """A file that may not be read, or goes meanwhile, is named as a bad line 0."""
+        """Read a file; if it is unreadable or disappears, record it as bad line 0."""
         try:
             self._read(path, agent_id)
         except OSError as error:
@@ -154,7 +154,7 @@ class _Reader:
         self._folder.add(line)
 
     def _sidechain(self, uuid: str | None, parent: str | None, prompt: str | None) -> str | None:
-        """Older clients name no agent: a chain of lines is one, known by its first line."""
+        """Return the agent of a chain of lines, named after its first: older clients name none."""
         agent = self._roots.get(parent) if parent else None
         if agent is None:
             if uuid is None:
@@ -177,5 +177,5 @@ def _meta(agent: AgentFile) -> Mapping[str, Any] | None:
     try:
         meta = parse_json(agent.meta.read_bytes())
     except (OSError, ValueError):
-        return None  # gone or half written: the other witnesses tell the type
+        return None  # missing or half written: the type comes from another source
     return meta if isinstance(meta, dict) else None

@@ -1,6 +1,6 @@
-"""Typed records for the transcript lines that matter. Pure: a parsed line in, a record out.
+"""Typed records for the transcript lines used in accounting. Pure: a parsed line in, a record out.
 
-Every field may be missing: a record then has None, which is not 0 and not "".
+Any field may be missing: it is then None, which differs from 0 and "".
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ SYNTHETIC = "<synthetic>"
 
 @dataclass(frozen=True, slots=True)
 class ContentBlock:
-    """A content block by its kind; what it says stays in the file."""
+    """A content block's type and tool fields, without its text."""
 
     type: str
     tool: str | None = None
     tool_use_id: str | None = None
-    file_path: str | None = None  # what a tool was asked to write
+    file_path: str | None = None  # the file a tool reads or writes
     subagent_type: str | None = None
-    prompt: str | None = None  # what a subagent was asked, as its first line repeats it
+    prompt: str | None = None  # a subagent's prompt, repeated in its first line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class AssistantLine:
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """system/api_error: a call failed, and the client says how it goes on."""
+    """system/api_error: a failed call and the client's retry plan."""
 
     line: int
     timestamp: float | None
@@ -70,7 +70,7 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """system/compact_boundary: what was before is summed up from here on."""
+    """system/compact_boundary: earlier messages are replaced by a summary."""
 
     line: int
     timestamp: float | None
@@ -78,7 +78,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class CostState:
-    """cost-state: the client's own account of the whole session, inherited part included."""
+    """cost-state: the client's cost total for the whole session, including inherited calls."""
 
     line: int
     total_usd: float | None
@@ -97,7 +97,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """A user line that ends a subagent's errand: it ties the tool call to the agent."""
+    """A user line with a subagent's result: it links the tool call to the agent."""
 
     tool_use_id: str | None
     agent_id: str
@@ -105,7 +105,7 @@ class AgentResult:
 
 @dataclass(frozen=True, slots=True)
 class PromptLine:
-    """A user line of a sidechain without a file of its own: its first one repeats the errand."""
+    """A user line of a sidechain in the session's file; the first contains the agent's prompt."""
 
     uuid: str | None
     parent_uuid: str | None
@@ -118,7 +118,7 @@ Record = (
 
 
 def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
-    """The typed record of a parsed line; None for types that are only counted."""
+    """Return the typed record of a parsed line; None for types that are only counted."""
     match record.get("type"):
         case "assistant":
             return _assistant(record, path, line, offset)
@@ -145,7 +145,7 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
 
 
 def instant(value: object) -> float | None:
-    """Seconds since 1970 of an ISO time, or of a number that is one already."""
+    """Return an ISO time, or a number of seconds, as seconds since 1970."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()

@@ -1,6 +1,6 @@
-"""What a session is about, at a glance: its title, else its first prompt.
+"""The title of a session, else its first prompt.
 
-Reads only a transcript's ends. `sessions-index.json` is asked for titles and never for facts.
+Reads only the start and end of a transcript. `sessions-index.json` is used for titles only.
 """
 
 import re
@@ -15,7 +15,7 @@ _TAG = re.compile(r"<(command-name|command-message|local-command|system-reminder
 
 
 def title_of(transcript: Path) -> str | None:
-    """The newest title in the file, else the index's, else the first thing that was asked."""
+    """Return the newest title in the file, else the one in the index, else the first prompt."""
     try:
         size = transcript.stat().st_size
         with transcript.open("rb") as file:
@@ -40,7 +40,7 @@ def _records(data: bytes) -> list[dict[str, Any]]:
         try:
             value = parse_json(line)
         except ValueError:
-            continue  # the first or last line of an end is cut
+            continue  # a line cut at the edge of the part read
         if isinstance(value, dict):
             found.append(value)
     return found

@@ -1,8 +1,8 @@
-"""Folds a transcript's assistant lines into turns: one call to the model each. Pure.
+"""Group a transcript's assistant lines into turns, one per call to the model. Pure.
 
-The rule: lines that share message id and request id are one turn, wherever they stand. Its usage is
-that of a line with a stop reason where one has it, else of the line with the most output. Lines
-with neither id are one turn while they follow each other with the same four counts.
+The rule: lines with the same message id and request id are one turn, wherever they are. Its usage
+is taken from a line with a stop reason, else from the line with the most output. Consecutive lines
+without either id are one turn as long as their four token counts are equal.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from correlate.transcript.records import AssistantLine, ContentBlock
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPlace:
-    """Where a line of a turn stands."""
+    """The file, line and offset of a turn's line."""
 
     path: Path
     line: int
@@ -27,14 +27,14 @@ class TranscriptPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One answer of the model as the transcript has it."""
+    """One answer of the model as recorded in the transcript."""
 
     message_id: str | None
     request_id: str | None
     request_ref: str | None
     model: str | None
     usage: dict[str, Any] | None
-    stop_reason: str | None  # of the line the usage is from; None: nothing says it is final
+    stop_reason: str | None  # of the line the usage is from; None: it may not be final
     started: float | None
     ended: float | None
     agent_id: str | None
@@ -42,7 +42,7 @@ class Turn:
     sidechain: bool
     synthetic: bool
     blocks: tuple[ContentBlock, ...]
-    block_indexes: tuple[int, ...]  # as the client numbers them, where it does
+    block_indexes: tuple[int, ...]  # numbered by the client, if it does
     places: tuple[TranscriptPlace, ...]
     session_id: str | None
     version: str | None
@@ -54,7 +54,7 @@ class Turn:
 
     @property
     def missing_blocks(self) -> tuple[int, ...]:
-        """Blocks that a gap in the client's own numbering says were there."""
+        """The block indexes missing from the client's numbering."""
         if not self.block_indexes:
             return ()
         return tuple(i for i in range(max(self.block_indexes)) if i not in self.block_indexes)
@@ -75,7 +75,7 @@ class _Lines:
 
 
 class TurnFolder:
-    """Takes assistant lines in file order; `turns()` gives what they amount to."""
+    """Collects assistant lines in file order; `turns()` returns the resulting turns."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[Any, ...], _Lines] = {}
@@ -88,7 +88,7 @@ class TurnFolder:
         if found is None:
             found = self._by_key[key] = _Lines(line, line.timestamp, first=line)
         elif line.uuid is not None and line.uuid in found.uuids:
-            return  # the same line, copied
+            return  # a copy of the same line
         elif _tells_more(line, found.best):
             found.best = line
         _take(found, line)
