@@ -1,4 +1,4 @@
-"""Reads captures: sessions, exchanges and, when asked, their content; open or packed alike.
+"""Read captures: sessions, exchanges and their content, packed or not.
 
 Writes nothing. Imports `transcript` for the lines of a turn.
 """

@@ -1,6 +1,6 @@
-"""What stands in the files of a call: the request's body, the answer's blocks, the turn's lines.
+"""The content of a call: the request's body, the answer's blocks, the turn's lines.
 
-Reads the big files one at a time; the folder is listed once, however many calls there are.
+Reads the large files one at a time and lists the folder only once.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Block = dict[str, Any]
 
 
 class CaptureFiles:
-    """The request and response files of one capture folder, open or packed."""
+    """The request and response files of one capture folder, packed or not."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class CaptureFiles:
         return path.name if path else None
 
     def request(self, sequence: int) -> Mapping[str, Any]:
-        """Raises FileNotFoundError, or ValueError or PackDamaged where it is not whole."""
+        """Return the request file; raise FileNotFoundError, or ValueError or PackDamaged."""
         path = self._open.get((sequence, "req"))
         return _read(path) if path else read_request(self._folder, sequence)
 
@@ -43,7 +43,7 @@ class CaptureFiles:
 
 
 def body_of(file: Mapping[str, Any]) -> Any:
-    """The body as it was parsed, or its text; None where there was none."""
+    """Return the parsed body, or its text; None if there is none."""
     body = file.get("body")
     return body.get("data") if isinstance(body, dict) else None
 
@@ -55,14 +55,14 @@ def betas_of(request: Mapping[str, Any]) -> list[str]:
 
 
 def answer_blocks(response: Mapping[str, Any]) -> list[Block] | None:
-    """The answer's content; None where the response holds no message."""
+    """Return the answer's content blocks; None if the response contains no message."""
     message = response.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     return _dicts(content) if isinstance(content, list) else None
 
 
 def turn_blocks(turn: Turn) -> list[tuple[Block, TranscriptPlace]]:
-    """A turn's blocks in order, each with the line it stands in; the file is asked again."""
+    """Return a turn's blocks in order, each with its line, read from the transcript again."""
     found: list[tuple[Block, TranscriptPlace]] = []
     for place in turn.places:
         record = parse_line(line_at(place.path, place.offset))
@@ -74,9 +74,9 @@ def turn_blocks(turn: Turn) -> list[tuple[Block, TranscriptPlace]]:
 
 
 def thread_of(call: Exchange, turn: Turn | None) -> tuple[str, str | None, bool]:
-    """What calls that follow one another have in common.
+    """Return a key shared by the consecutive calls of one conversation.
 
-    Older clients tell subagents only in the transcript; side calls are no part of a conversation.
+    Older clients record subagents only in the transcript; side calls belong to no conversation.
     """
     agent = call.agent_id or (turn.agent_id if turn else None)
     aside = call.request_class in ("auxiliary", "compaction") or not call.tools

@@ -1,6 +1,6 @@
-"""Reads a capture folder: which sessions, which exchanges, and, when asked, their content.
+"""Read a capture folder: its sessions, exchanges and their content.
 
-Tolerant of what a kill can leave: a line cut short, a manifest not yet written.
+Tolerates what a killed proxy can leave: a truncated line, a missing manifest.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ from correlate.captures.packed import packed_name, read_packed
 
 
 def session_folders(captures: Path) -> list[Path]:
-    """The folders of sessions, `unknown` aside, by name."""
+    """Return the session folders sorted by name, without `unknown`."""
     if not captures.is_dir():
         return []
     return sorted(
@@ -38,7 +38,7 @@ def session_folders(captures: Path) -> list[Path]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest; one that says nothing but the session's name where there is none."""
+    """Return the manifest; if it is missing or damaged, one with only the session id."""
     path = folder / MANIFEST
     try:
         return parse_manifest(path.read_bytes() if path.is_file() else b"")
@@ -47,12 +47,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def read_exchanges(folder: Path) -> list[Exchange]:
-    """The finished exchanges in the order in which they started."""
+    """Return the finished exchanges in the order in which they started."""
     return sorted(read_exchange_lines(folder)[0], key=lambda e: (e.started, e.sequence))
 
 
 def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
-    """The exchanges as they stand in the file, and the numbers of lines that are not whole."""
+    """Return the exchanges in file order, and the numbers of malformed lines."""
     exchanges: list[Exchange] = []
     bad: list[int] = []
     try:
@@ -71,7 +71,7 @@ def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
 
 
 def request_file(folder: Path, sequence: int) -> Path | None:
-    """Its place; a packed one is not open there, and `read_request` reads it all the same."""
+    """Return the path of a request file; a packed one does not exist there as a file."""
     return _exchange_file(folder, sequence, "req")
 
 
@@ -80,7 +80,7 @@ def response_file(folder: Path, sequence: int) -> Path | None:
 
 
 def read_request(folder: Path, sequence: int) -> dict[str, Any]:
-    """A request file; raises FileNotFoundError where there is none."""
+    """Return a request file, packed or not; raise FileNotFoundError if there is none."""
     return _read(folder, sequence, "req")
 
 

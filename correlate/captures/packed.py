@@ -1,7 +1,7 @@
-"""Reads single files out of a session's pack, for readers that know nothing of packs.
+"""Read single files from a session's pack.
 
-A pack can only be read from its beginning. So the place it was read to is kept, and the files that
-went by last: a request is often asked for together with the one before it.
+A pack can only be read from its start. So the current position and the files read last are kept: a
+request is often read together with the one before it.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ FileKey = tuple[int, Direction]
 
 
 def packed_name(folder: Path, exchange: FileKey) -> str | None:
-    """The name of a packed exchange file; None where there is none."""
+    """Return the name of a packed exchange file; None if there is none."""
     found = _reader_with(folder, exchange)
     return found.names[exchange] if found else None
 
 
 def read_packed(folder: Path, exchange: FileKey) -> bytes | None:
-    """A packed exchange file's bytes; None where there is none."""
+    """Return the bytes of a packed exchange file; None if there is none."""
     found = _reader_with(folder, exchange)
     return found.read(exchange) if found else None
 
@@ -40,7 +40,7 @@ def _reader(pack: Path, written: int) -> "_Reader":
 
 
 class _Reader:
-    """A pack under way: asking for what comes next is cheap, going far back starts over."""
+    """A pack being read: reading forwards is cheap, going far back restarts from the beginning."""
 
     def __init__(self, pack: Path) -> None:
         self._pack = pack
@@ -62,7 +62,7 @@ class _Reader:
             self._ahead = members(self._pack)
             found = self._go_on(name)
         if found is None:
-            raise PackDamaged(f"{self._pack.name} does not hold {name}, which its index names")
+            raise PackDamaged(f"{self._pack.name} does not contain {name}, which its index lists")
         return found
 
     def _go_on(self, name: str) -> bytes | None:
