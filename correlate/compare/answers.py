@@ -1,6 +1,6 @@
-"""An answer as it came over the wire against the same answer in the transcript. Pure.
+"""Compare an answer on the wire with the same answer in the transcript. Pure.
 
-Block by block: text, thinking, tool calls. What was redacted in the capture is no difference.
+Compares block by block: text, thinking, tool calls. Redaction in the capture is not a difference.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 Block = dict[str, Any]
 
 _REDACTED = re.compile(r"<redacted:[^>]*>")
-# What makes a block what it is; the rest is added by the client, or by the API for itself.
+# The compared fields per block type; the client or the API may add others.
 _TELLING = {
     "text": ("text",),
     "thinking": ("thinking", "signature"),
@@ -23,18 +23,18 @@ _TELLING = {
 
 @dataclass(frozen=True, slots=True)
 class BlockFinding:
-    """How one block fared: equal, changed, missing (from the transcript) or added (there)."""
+    """The verdict on one block: equal, changed, or missing from or added in the transcript."""
 
     index: int
     type: str
     verdict: str
-    place: str | None = None  # where in the block: a field, and how far into it
+    place: str | None = None  # position of the first difference: a field, and an offset in it
     wire: Any = None
     transcript: Any = None
 
 
 def answer_findings(wire: Sequence[Block], transcript: Sequence[Block]) -> list[BlockFinding]:
-    """Blocks are paired in order; one that the other side lacks is passed over there."""
+    """Return one finding per block; blocks are paired in order, unpaired ones are skipped."""
     found: list[BlockFinding] = []
     left = list(transcript)
     for index, block in enumerate(wire):
@@ -68,7 +68,7 @@ def _same_place(wire: Block, transcript: Block) -> bool:
 
 
 def _says_something(block: Block) -> bool:
-    """The client writes no line for an empty text."""
+    """Whether the client writes a line for this block; it writes none for empty text."""
     return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
 
 
@@ -81,7 +81,7 @@ def _first_difference(wire: Block, transcript: Block) -> str | None:
 
 
 def _differ(wire: Any, transcript: Any, place: str) -> str | None:
-    """The first place where two values part, as a path into them."""
+    """Return the path of the first difference between two values; None if they are equal."""
     if isinstance(wire, dict) and isinstance(transcript, dict):
         for name in {**wire, **transcript}:
             found = _differ(wire.get(name), transcript.get(name), f"{place}.{name}")

@@ -1,6 +1,6 @@
-"""Sets a call's content beside the call before it, and its answer beside the transcript.
+"""Compare a call's request with the previous one, and its answer with the transcript.
 
-Reads the big files, and only those of the calls asked for; the comparing itself is pure and in
+Reads only the files of the selected calls; the comparison itself is pure, in
 `correlate.compare.requests` and `correlate.compare.answers`.
 """
 
@@ -32,10 +32,10 @@ from correlate.transcript.turns import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallDiff:
-    """One call: what its request added, and how its answer stands in the transcript.
+    """One call: the changes of its request, and its answer compared with the transcript.
 
-    `previous` is the call it is compared with, None for a thread's first one. `answer` is None
-    where there is no answer, or no turn, to compare.
+    `previous` is the call it is compared with, None for the first of a thread. `answer` is None
+    if there is no answer or no turn to compare.
     """
 
     call: Exchange
@@ -53,7 +53,7 @@ class CallDiff:
 def session_diffs(
     folder: Path, session_id: str, claude: ClaudeDir, sequence: int | None = None
 ) -> Iterator[CallDiff]:
-    """All calls of a session, or the one with this number; KeyError if there is no such call.
+    """Yield all calls of a session, or the one with this number; KeyError if there is none.
 
     `folder` is the session's capture, or `unknown/`, where its calls are found by their ids.
     """
@@ -83,7 +83,7 @@ def _diff(
             request=(),
             answer=None,
             places=(),
-            note="no whole request file",
+            note="request file missing or damaged",
         )
     before = _file(files.request, previous) if previous else None
     changes = request_changes(
@@ -96,9 +96,9 @@ def _diff(
         compared = tuple(answer_findings(answer, [block for block, _ in turn_blocks(turn)]))
     note = None
     if answer is None:
-        note = "no message in it" if call.complete else "no whole answer was captured"
+        note = "response contains no message" if call.complete else "response is incomplete"
     elif turn is None:
-        note = "no turn in the transcript"
+        note = "not in the transcript"
     return CallDiff(
         call=call,
         previous=previous.sequence if previous else None,
@@ -110,7 +110,7 @@ def _diff(
 
 
 def _previous(call: Exchange, calls: list[Exchange], turns: Mapping[int, Turn]) -> Exchange | None:
-    """The call before in the same thread."""
+    """Return the previous call of the same thread."""
     thread = thread_of(call, turns.get(call.sequence))
     earlier = [
         one

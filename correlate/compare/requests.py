@@ -1,6 +1,6 @@
-"""What a request says that the one before it did not. Pure: two request bodies in, changes out.
+"""Compare a request with the previous one. Pure: two request bodies in, changes out.
 
-Moved cache markers are no changes: the client moves them with every call.
+Moved cache markers do not count as changes: the client moves them with every call.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from ccwire.wire.json_text import text
 from ccwire.wire.safe_text import visible
 
 _PREVIEW = 120
-_LEAD = 24  # how much of what two texts share is shown before they part
+_LEAD = 24  # characters of common text shown before the difference
 _OWN_RULES = ("messages", "system", "tools", "metadata")
 Body = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ class RequestChange:
 def request_changes(
     before: Body | None, after: Body, betas_before: Sequence[str], betas_after: Sequence[str]
 ) -> list[RequestChange]:
-    """Messages, system, tools, betas and parameters, in this order."""
+    """Return the changes of messages, system, tools, betas and parameters, in this order."""
     old = before or {}
     return [
         *_messages(_list(old.get("messages")), _list(after.get("messages"))),
@@ -41,7 +41,7 @@ def request_changes(
 
 
 def without_markers(value: Any) -> Any:
-    """The same value without its cache markers."""
+    """Return the value without cache markers."""
     if isinstance(value, dict):
         return {k: without_markers(v) for k, v in value.items() if k != "cache_control"}
     if isinstance(value, list):
@@ -50,7 +50,7 @@ def without_markers(value: Any) -> Any:
 
 
 def preview(value: Any) -> str:
-    """A block, a message or a value in a few words."""
+    """Return a block, a message or a value as one short line."""
     if isinstance(value, str):
         line = visible(" ".join(value.split()))
         return line if len(line) <= _PREVIEW else f"{line[:_PREVIEW]}… ({len(value):,} characters)"
@@ -72,7 +72,7 @@ def preview(value: Any) -> str:
 
 
 def parting(before: Any, after: Any) -> tuple[str, str]:
-    """Both values from shortly before the place where they part, for people to see the change."""
+    """Return both values from shortly before their first difference, for display."""
     old, new = _plain(before), _plain(after)
     same = 0
     while same < min(len(old), len(new)) and old[same] == new[same]:
@@ -89,7 +89,7 @@ def _plain(value: Any) -> str:
 
 
 def _messages(old: list[Any], new: list[Any]) -> Iterator[RequestChange]:
-    """A conversation grows at its end; one that was summed up starts over."""
+    """Compare messages by index: a conversation grows at its end, or restarts when compacted."""
     for index, (before, after) in enumerate(zip(old, new, strict=False)):
         place = f"messages[{index}]"
         if _same_message(before, after):
@@ -117,7 +117,7 @@ def _items(place: str, old: list[Any], new: list[Any]) -> Iterator[RequestChange
 
 
 def _tools(old: list[Any], new: list[Any]) -> Iterator[RequestChange]:
-    """By name: the order in which tools are offered says nothing."""
+    """Compare tools by name; their order has no meaning."""
     before, after = _by_name(old), _by_name(new)
     for name in {**before, **after}:
         place = f"tools.{name}"
@@ -160,7 +160,7 @@ def _role(message: Any) -> Any:
 
 
 def _blocks(content: Any) -> list[Any]:
-    """A string is one text block: the client writes it either way."""
+    """Return content as blocks; a string is one text block, as the client uses both forms."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return _list(content)

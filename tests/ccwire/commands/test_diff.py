@@ -62,7 +62,7 @@ def test_all_calls_are_shown_without_a_number(folder: Path) -> None:
     assert [line for line in result.stdout.splitlines() if line.startswith("call")] == [
         f"call {n} /v1/messages claude-opus-5-5" for n in (1, 2, 3)
     ]
-    assert "answer: no turn in the transcript" in result.stdout
+    assert "answer: not in the transcript" in result.stdout
 
 
 @pytest.mark.parametrize("width", [80, 160])
