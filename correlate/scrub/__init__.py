@@ -1,5 +1,5 @@
-"""A copy of a session that can be shared: every text replaced, structure and numbers kept.
+"""Make a shareable copy of a session: every text is replaced, structure and numbers are kept.
 
-`copy` writes it, `rules` and `words` say what stays, `names` makes the replacements. Imports
+`copy` writes it, `rules` and `words` define what is kept, `names` generates replacements. Imports
 `reconcile`, `schema`, `captures` and `transcript`.
 """

@@ -1,7 +1,7 @@
-"""Makes a copy of a session that can be shown to anyone: captures and transcripts, no words.
+"""Write a copy of a session without its texts: captures and transcripts.
 
-Walks the files and writes the copy; what becomes of a text is decided in `correlate.scrub.rules`.
-Sessions that the session's turns were copied from go with it, else its account would differ.
+Walks the files and writes the copy; `correlate.scrub.rules` decides how each text is replaced.
+Sessions that turns were copied from are included, otherwise the copy would reconcile differently.
 """
 
 import os
@@ -38,7 +38,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What the copy is called, and what is in it."""
+    """The session ids, number of files and size of a finished copy."""
 
     session_id: str
     other_sessions: tuple[str, ...]
@@ -49,7 +49,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class CopyPart:
-    """One session: its capture (None: it has none), and its transcripts."""
+    """One session: its capture, if any, and its transcripts."""
 
     session_id: str
     capture: Path | None
@@ -57,7 +57,7 @@ class CopyPart:
 
 
 class Scrubbing:
-    """One copy in the making. `key` makes its names its own; nobody needs it afterwards."""
+    """Writes one copy. `key` is the secret for its replacement names and is not stored."""
 
     def __init__(self, captures: Path, claude: ClaudeDir, key: bytes) -> None:
         self._captures = captures
@@ -69,7 +69,7 @@ class Scrubbing:
         self._size = 0
 
     def parts(self, session_id: str, capture: Path) -> list[CopyPart]:
-        """The session, and those that its turns were copied from."""
+        """Return the session, and the sessions that its turns were copied from."""
         own = capture.name != UNKNOWN
         known = read_manifest(capture).transcript_paths if own else ()
         files = self._claude.session(session_id, known)
@@ -88,14 +88,14 @@ class Scrubbing:
         return parts
 
     def size(self, parts: Iterable[CopyPart]) -> int:
-        """Bytes to go through, packed ones as they are packed."""
+        """Return the number of bytes to read, counting packs in compressed form."""
         folders = [part.capture for part in parts if part.capture]
         return sum(part.files.size for part in parts) + sum(
             path.stat().st_size for folder in folders for path in folder.iterdir()
         )
 
     def write(self, parts: list[CopyPart], target: Path, progress: Progress) -> Copied:
-        """Writes `target/captures`, `target/claude` and the list of what stayed as it was."""
+        """Write `target/captures`, `target/claude` and the list of words kept unchanged."""
         self._pin(parts)
         for part in parts:
             if part.capture is not None:
@@ -113,7 +113,7 @@ class Scrubbing:
         return Copied(session_id, tuple(others), self._files, self._size, len(kept))
 
     def _pin(self, parts: list[CopyPart]) -> None:
-        """Ids sort as before, and a project's folder is again named after its directory."""
+        """Fix names so that ids keep their order and project folders match their directory."""
         self._names.pin_in_order(part.session_id for part in parts)
         self._names.pin_in_order(a.agent_id for part in parts for a in part.files.agents)
         for path in (path for part in parts for path in part.files.main):
@@ -149,7 +149,7 @@ class Scrubbing:
         return {exchange.sequence for exchange in unassigned_calls(read_exchanges(capture), turns)}
 
     def _exchange_file(self, data: bytes, direction: str) -> bytes:
-        """A request whose words told what it was for has that written down instead."""
+        """Scrub an exchange file; a request's purpose is stored, as its text is lost."""
         new = self._scrubbed(data, CAPTURE)
         purpose = _purpose(data) if direction == "req" else None
         if purpose is None:
@@ -188,11 +188,11 @@ class Scrubbing:
     def _scrubbed(self, data: bytes, document: str) -> bytes:
         text = data.decode("utf-8", "surrogateescape")
         new = scrub_json(text, self._rules, document).encode("utf-8", "surrogateescape")
-        assert len(new) == len(data), "a replacement is not as long as what it replaces"
+        assert len(new) == len(data), "a replacement must be as long as the original"
         return new
 
     def _place(self, path: Path) -> str:
-        """Where a transcript goes below the copy's client folder."""
+        """Return a transcript's path relative to the copy's client folder."""
         try:
             relative = path.relative_to(self._claude.claude_dir)
         except ValueError:
@@ -205,7 +205,7 @@ class Scrubbing:
         self._finish(target, written_at)
 
     def _finish(self, target: Path, written_at: int) -> None:
-        """The copy is as old as the original: which of two files is younger is evidence."""
+        """Set mode and modification time; which of two files is newer is used as evidence."""
         target.chmod(0o600)
         os.utime(target, ns=(written_at, written_at))
         self._files += 1
@@ -217,7 +217,7 @@ def _transcripts(files: SessionFiles) -> list[Path]:
 
 
 def _exchange_data(capture: Path) -> Iterator[tuple[str, bytes, int]]:
-    """Exchange files, open or packed: name, bytes, and when they were written."""
+    """Yield name, bytes and modification time of each exchange file, packed or not."""
     there = exchange_files(capture)
     names = {path.name for path in there}
     for path in there:
@@ -254,6 +254,6 @@ def _sequence(line: bytes) -> int | None:
 
 
 def _projects_end(path: Path) -> int:
-    """How much of a path is before a project's folder; a transcript lies one or more below it."""
+    """Return the number of path parts before the project folder that contains a transcript."""
     parts = path.parts
     return parts.index("projects") + 1 if "projects" in parts else len(parts) - 2

@@ -1,7 +1,7 @@
-"""Replaces the strings in JSON text and leaves every other byte where it is. Pure.
+"""Replace the strings in JSON text and keep every other byte in place. Pure.
 
-Goes over tokens, not values: spaces, escapes, the spelling of numbers, keys given twice and lines
-cut short come out as they went in, each string as long as it was.
+Works on tokens, not values: whitespace, escapes, number formats, duplicate keys and truncated
+lines are preserved, and each string keeps its length.
 """
 
 import json
@@ -13,11 +13,11 @@ from ccwire.wire.json_text import parse_json
 from correlate.schema.observe.vocabulary import EMBEDDED, is_field_name
 from correlate.scrub.rules import Rules, Where
 
-# What is looked at: strings, brackets, and bare words. Spaces, colons and commas are passed over.
+# Matches strings, brackets and bare words; whitespace, colons and commas are skipped.
 _TOKEN = re.compile(
-    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # a string, the last one maybe cut short
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # a string, the last one possibly truncated
     r"|[{}\[\]]"
-    r'|[^{}\[\]:," \t\r\n\0\ufeff]+',  # a number, a literal, or what is no JSON at all
+    r'|[^{}\[\]:," \t\r\n\0\ufeff]+',  # a number, a literal, or invalid JSON
     re.DOTALL,
 )
 _is_field_name = lru_cache(maxsize=4096)(is_field_name)
@@ -30,13 +30,13 @@ _ESCAPE = re.compile(
 
 
 def scrub_json(text: str, rules: Rules, document: str) -> str:
-    """A JSON document, or as much of one as there is; of the same length in bytes."""
+    """Scrub a JSON document, possibly truncated; the result has the same length in bytes."""
     return _Walk(text, rules, rules.roots[document]).scrubbed()
 
 
 @dataclass(slots=True)
 class _Open:
-    """A container that has begun; an object's keys are decided on when all of it is known."""
+    """An open container; an object's keys are decided on when it closes."""
 
     where: Where
     is_object: bool
@@ -55,7 +55,7 @@ class _Walk:
     def scrubbed(self) -> str:
         for token in _TOKEN.finditer(self._text):
             self._take(token[0], token.start(), token.end())
-        while len(self._open) > 1:  # cut short
+        while len(self._open) > 1:  # truncated input
             self._close()
         parts: list[str] = []
         done = 0
@@ -122,7 +122,7 @@ class _Walk:
 
 
 def _is_map(keys: tuple[str, ...], children: list[tuple[str, ...] | None]) -> bool:
-    """Whether an object's keys are names or ids, told as a schema snapshot tells it."""
+    """Whether an object's keys are names or ids, by the rule of schema snapshots."""
     if len(keys) >= 3 and children[0] and len(set(children)) == 1:
         return True
     return sum(not _is_field_name(key) for key in keys) * 2 > len(keys)
@@ -136,7 +136,7 @@ def _holds_json(value: str) -> bool:
 
 
 def _decoded(raw: str) -> str | None:
-    """What a string says; None where it is none."""
+    """Return the decoded string; None if it is invalid."""
     if "\\" not in raw:
         return raw
     try:
@@ -147,7 +147,7 @@ def _decoded(raw: str) -> str | None:
 
 
 def _encoded(raw: str, new: str) -> str:
-    """The new text written as the old one was, escape for escape."""
+    """Return the new text with escapes in the same positions as in the old one."""
     if "\\" not in raw:
         return new
     parts: list[str] = []

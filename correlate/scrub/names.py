@@ -1,8 +1,8 @@
-"""Other words for everything: a text always becomes the same other text of the same length. Pure.
+"""Generate replacement text: equal texts get equal replacements of the same length. Pure.
 
-Names, ids and paths are renamed piece by piece, so that what was equal stays equal and what lay in
-a folder lies in one; pieces and short texts keep their shape. Longer texts become letters and
-spaces. All comes from a keyed hash: without the key nothing can be guessed and tried.
+Names, ids and paths are replaced piece by piece, so that equal pieces stay equal and folder
+structure is kept; pieces and short texts keep their shape. Longer texts become letters and spaces.
+Replacements come from a keyed hash, so without the key a guess cannot be verified.
 """
 
 import hashlib
@@ -11,17 +11,17 @@ from collections.abc import Iterable
 
 from correlate.schema.observe.vocabulary import words
 
-_SHORT = 64  # a longer text keeps not even the length of its words
+_SHORT = 64  # in a longer text, word lengths are not kept either
 _SHORTEST_WORD = 4
 _TRIES = 64
 
-# Letters that make no word of any language when only they are used; hex has some of its own.
+# Letters that form no words on their own; hex digits have a separate set.
 _LOWER, _UPPER = "jkpqvxyz", "JKPQVXYZ"
 _HEX = "bcf"
 _DIGITS = "0123456789"
-# Too few letters for a word may be any, but for those that would make a duration of a number.
+# Short pieces may use any letter, except those that would turn a number into a duration.
 _ALL_LOWER, _ALL_UPPER = "abcefgijklnopqrtuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# What stands for a character beyond ASCII, by how many bytes it takes.
+# Replacements for non-ASCII characters, by their length in UTF-8.
 _BEYOND = {
     2: "".join(map(chr, range(0x250, 0x260))),
     3: "".join(map(chr, range(0x2580, 0x2590))),
@@ -43,10 +43,10 @@ _PREFIX = re.compile(r"agent-|claude-|(?:msg|req|toolu|srvtoolu|wf|user)_(?=\w*\
 
 
 class Names:
-    """One for each copy; what it was given to keep or to call otherwise goes first."""
+    """The replacement names of one copy; pinned names take precedence."""
 
     def __init__(self, key: bytes, never: Iterable[str] = ()) -> None:
-        """`never`: words that mean something, so that nothing may be renamed into one."""
+        """`never`: words with a meaning in the format, which no replacement may equal."""
         self._key = key
         self._never = frozenset(never)
         self._pieces: dict[str, str] = {}
@@ -54,14 +54,14 @@ class Names:
         self._known: dict[str, str] = {}
 
     def text(self, value: str) -> str:
-        """Any text, as filler of the same length in characters and bytes."""
+        """Return a replacement of the same length in characters and bytes for any text."""
         is_path = len(value) <= _LONGEST_PATH and _PATH.fullmatch(value)
         if len(value) > _SHORT and not is_path:
             return self._filler(value)
         return self.name(value) if is_path or not _SPACE.search(value) else self._whole(value)
 
     def name(self, value: str) -> str:
-        """A name, an id, a path: each of its pieces renamed."""
+        """Return a name, an id or a path with each of its pieces replaced."""
         known = self._known.get(value)
         if known is None:
             parts = _PIECES.split(value)
@@ -74,13 +74,13 @@ class Names:
         return known
 
     def pin(self, old: str, new: str) -> None:
-        """From now on this piece is called that."""
+        """Fix the replacement of a piece."""
         self._pieces[old] = new
         self._taken.add(new)
         self._known.clear()
 
     def pin_in_order(self, values: Iterable[str]) -> None:
-        """Renames these ids so that, among those of one length, they sort as before."""
+        """Replace these ids so that those of equal length keep their sort order."""
         by_length: dict[int, list[str]] = {}
         for value in sorted(set(values)):
             if _IS_UUID.fullmatch(value) or not _PIECES.search(value):
@@ -90,7 +90,7 @@ class Names:
                 self.pin(old, new)
 
     def number(self, digits: str) -> str:
-        """Other digits; what makes it a number, and what kind, stays."""
+        """Return a number with other digits, keeping zeros, sign, point and exponent."""
         if len(digits) < _SHORTEST_WORD:
             return digits
         noise = self._noise(f"number {digits}", len(digits))
@@ -112,7 +112,7 @@ class Names:
         return self._whole(piece)
 
     def _whole(self, piece: str) -> str:
-        """Another text of the same shape that stands for no other, while there is one."""
+        """Return a replacement of the same shape, unique as long as one is available."""
         new = self._pieces.get(piece)
         if not _CHANGEABLE.search(piece):
             return piece
@@ -154,7 +154,7 @@ class Names:
 
 
 def _other(char: str, noise: int, lower: str, upper: str) -> str:
-    """Another character of its kind; punctuation, line ends and half characters stay."""
+    """Return another character of the same kind; punctuation, line ends and surrogates are kept."""
     if char.isascii():
         if char.isdigit():
             return _DIGITS[noise % 10]
@@ -162,7 +162,7 @@ def _other(char: str, noise: int, lower: str, upper: str) -> str:
             return lower[noise % len(lower)]
         return upper[noise % len(upper)] if char.isupper() else char
     if "\ud800" <= char <= "\udfff":
-        # A byte that is no UTF-8 stays one; which it was would tell.
+        # An invalid UTF-8 byte becomes another one; its value could reveal something.
         return "\udcff" if char >= "\udc80" else char
     beyond = _BEYOND[len(char.encode())]
     return beyond[noise % len(beyond)]

@@ -1,8 +1,7 @@
-"""What stays in a copy as it was: the format's own words, and nothing else. Pure.
+"""Decide what a copy keeps unchanged: only words of the formats themselves. Pure.
 
-An allow-list. What a schema snapshot may show (names of fields, words of closed vocabularies)
-stays, and a few values that accounting reads. Whatever is not known to be structure is a text, and
-every text goes to `Names`.
+An allow-list: what a schema snapshot may contain (field names, words of closed vocabularies) and a
+few values needed for accounting. Everything else is text and is replaced through `Names`.
 """
 
 import http
@@ -43,13 +42,13 @@ _MODEL = re.compile(
 _OUR_HOST = re.compile(r"([a-z0-9-]+\.)*(anthropic\.com|claude\.ai|claude\.com)(:\d+)?")
 _URL = re.compile(r"(https?://)([^/?#]*)([^?#]*)(\?.*)?", re.DOTALL)
 _ERROR = re.compile(r"((?:[a-z]+_)*error: |)(.*)", re.DOTALL)
-# What the API, or ccwire itself, says in so many words.
+# Fixed error texts of the API and of ccwire.
 _ERROR_TEXT = re.compile(
     r"(?:[a-z]+_)*error|Overloaded|Internal server error|no answer|the proxy was (killed|stopped)"
     r"|prompt is too long: \d+ tokens > \d+ maximum|the capture fell behind and lost the rest"
 )
 _USER = re.compile(r"user_(.*?)_account_(.*?)_session_(.*)", re.DOTALL)
-_TELLING = re.compile(r"[A-Za-z]{2}(?!.*\d\d:\d\d:\d\d)")  # times are no words
+_TELLING = re.compile(r"[A-Za-z]{2}(?!.*\d\d:\d\d:\d\d)")  # times are not words
 _REASONS = frozenset(status.phrase for status in http.HTTPStatus) | {"Overloaded"}
 _PHRASES: dict[str, Collection[str]] = {"reason": _REASONS, "purpose": PURPOSES}
 _ROOTS = (("body", "events", "data"), ("body", "data"))
@@ -60,7 +59,7 @@ _OURS = (CAPTURE, EXCHANGE, MANIFEST)
 
 
 class Where:
-    """The place of an object's keys or a list's items: the keys that lead there."""
+    """The path to an object's keys or a list's items."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class Where:
         path: tuple[str, ...] = (),
         *,
         sealed: bool = False,  # belongs to a user, a tool or a server
-        listed: bool = False,  # of a tool's result, only the client's own keys are known
+        listed: bool = False,  # a tool's result: only the client's own keys are kept
         in_list: bool = False,
     ) -> None:
         self.document = document
@@ -78,15 +77,15 @@ class Where:
         self.in_list = in_list
         self.last = path[-1] if path else ""
         roots = (root for root in _ROOTS if document == CAPTURE and path == root)
-        # Whether a record starts here, whose keys are fields whatever they look like.
+        # Whether a record starts here: all its keys are fields.
         self.is_root = not path or self.last in _RECORDS or next(roots, None) is not None
-        self.decided: dict[tuple[str, str | None, bool], str] = {}  # what was asked before
+        self.decided: dict[tuple[str, str | None, bool], str] = {}  # cached decisions
         self._under: dict[str, Where] = {}
         self._items: Where | None = None
 
     @property
     def items(self) -> "Where":
-        """The same place for what stands in a list there."""
+        """The same path for the items of a list."""
         if self._items is None:
             self._items = Where(
                 self.document, self.path, sealed=self.sealed, listed=self.listed, in_list=True
@@ -112,13 +111,13 @@ class Where:
 
 
 class Rules:
-    """Decides for every key and every string; `kept` gathers what stayed, for all to see."""
+    """Decides on every key and string; `kept` collects the words left unchanged, for review."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.kept: set[str] = set()
         self.roots = {name: Where(name) for name in (*_OURS, RECORD)}
-        self._host = ""  # of the capture file at hand: it comes before the path
+        self._host = ""  # of the current capture file; it precedes the path
         self._headers: dict[str, Callable[[str], str]] = {
             "anthropic-beta": self._betas,
             "user-agent": self._user_agent,
@@ -126,7 +125,7 @@ class Rules:
         }
 
     def key(self, where: Where, key: str, is_map: bool) -> str:
-        """`is_map`: the object's keys are names or ids, as a look at all of it tells."""
+        """Return a key or its replacement; `is_map`: the object's keys are names or ids."""
         return self._once(where, (key, None, is_map), lambda: self._key(where, key, is_map))
 
     def _key(self, where: Where, key: str, is_map: bool) -> str:
@@ -144,7 +143,7 @@ class Rules:
         return self._keep(key) if known else self.names.name(key)
 
     def value(self, where: Where, key: str, value: str, *, item: bool) -> str:
-        """`item`: of a list under that key."""
+        """Return a string or its replacement; `item`: it is in a list under that key."""
         if len(value) > _SHORT or (where.document in _OURS and where.path == ()):
             return self._value(where, key, value, item)  # a path depends on its host
         return self._once(where, (key, value, item), lambda: self._value(where, key, value, item))
@@ -191,7 +190,7 @@ class Rules:
         return of_usage or key in CLOSED or is_closed(_bucket(where), key)
 
     def _own(self, where: Where, key: str, value: str) -> str | None:
-        """Fields that ccwire itself has written; None: no special rule."""
+        """Handle fields that ccwire itself writes; None: no special rule applies."""
         if (where.path, key) in (((), "host"), ((), "path"), ((), "url"), ((), "error")):
             return {
                 "host": self._host_name,
@@ -213,7 +212,7 @@ class Rules:
         return self.names.text(value)
 
     def _user_agent(self, value: str) -> str:
-        """`claude-cli/2.1.325 (external, cli)`: products that are known stay, with versions."""
+        """Keep known products and versions: `claude-cli/2.1.325 (external, cli)`."""
 
         def piece(found: re.Match[str]) -> str:
             name, slash, version = found[0].partition("/")
@@ -256,7 +255,7 @@ class Rules:
         return re.sub(r"[^?&=]+", piece, text)
 
     def _error(self, value: str) -> str:
-        """`overloaded_error: …`: its type is a word of the API's."""
+        """Keep the API's error type: `overloaded_error: …`."""
         found = _ERROR.fullmatch(value)
         assert found is not None
         said = found[2]
@@ -268,7 +267,7 @@ class Rules:
         return f"user_{device}_account_{account}_session_{session}"
 
     def _source(self, value: str) -> str:
-        """`agent:builtin:general-purpose`: all but a name that somebody gave."""
+        """Keep all but user-chosen names: `agent:builtin:general-purpose`."""
         first, *rest = value.split(":")
         start = self._keep(first) if is_word(first) else self.names.name(first)
         named = [self._keep(p) if p in VOCABULARY else self.names.name(p) for p in rest]
@@ -281,6 +280,6 @@ class Rules:
 
 
 def _bucket(where: Where) -> str:
-    """As much of a bucket's name as closed vocabularies depend on."""
+    """Return the part of the bucket name that closed vocabularies depend on."""
     is_mode = where.document == RECORD and where.path == ()
     return "transcript/mode" if is_mode else ""

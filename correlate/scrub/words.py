@@ -1,4 +1,4 @@
-"""The words that stay in a copy wherever they stand alone: the client's and the API's own."""
+"""Words of the client and the API that a copy keeps when they are a whole value or key."""
 
 from correlate.schema.observe.vocabulary import words
 
@@ -20,10 +20,10 @@ _VALUES = words(
     system text json sse form binary empty main auxiliary compaction ephemeral standard completed
     async_launched default HTTP/1.0 HTTP/1.1 HTTP/2 HTTP/2.0 HTTP/3 HEAD"""
 )
-# A value that is one of these, whole, says nothing of a user.
+# A value equal to one of these reveals nothing about a user.
 VOCABULARY = _TOOLS | _AGENT_TYPES | _VALUES
 
-# Parameters of the client's own tools, and the words of JSON Schema: keys of what is else unknown.
+# Parameters of the client's own tools, and JSON Schema keywords: the keys kept in sealed objects.
 SEALED_KEYS = words(
     """command description timeout run_in_background file_path content old_string new_string
     replace_all pattern path glob output_mode prompt subagent_type model notebook_path cell_id url
@@ -32,7 +32,7 @@ SEALED_KEYS = words(
     const minimum maximum minLength maxLength minItems maxItems format title propertyNames"""
 )
 
-# Fields that ccwire writes itself, and what they stand under.
+# Fields that ccwire writes itself, as (parent, key).
 OWN_WORDS = frozenset(
     [
         *(("", key) for key in words(
@@ -45,7 +45,7 @@ OWN_WORDS = frozenset(
     ]
 )  # fmt: skip
 
-# Headers whose values are the protocol's or the client library's own, by how they begin.
+# Prefixes of headers whose values come from the protocol or the client library.
 HEADERS_KEPT = (
     "accept",
     "anthropic-dangerous-direct-browser-access",
