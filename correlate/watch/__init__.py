@@ -1,3 +1,4 @@
-"""The live view's data: `tail` follows the capture files, `frame` sums up what they say. No
-terminal here.
+"""The data of the live view: `tail` follows the capture files, `frame` sums them up.
+
+Nothing here writes to a terminal.
 """

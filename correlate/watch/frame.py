@@ -1,6 +1,6 @@
-"""What a live view shows: sums per session and agent, the last calls, what is in flight. Pure.
+"""The data of a live view: totals per session and agent, recent calls, calls in flight. Pure.
 
-Exchanges go in one by one; a frame comes out for any filter. Files and the clock are elsewhere.
+Exchanges are added one by one; `frame` returns what a view shows of them.
 """
 
 import statistics
@@ -14,13 +14,13 @@ from ccwire.wire.format import Exchange, Manifest
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import price
 
-_RECENT = 500  # calls that are kept to be shown; sums go on
-_WAITS = 50  # first bytes that a median is taken of
+_RECENT = 500  # calls kept for display; totals include all
+_WAITS = 50  # first-byte times in the median
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
-    """A call whose answer is not whole yet. `status` is None until its head came."""
+    """A call whose response is not complete. `status` is None until its headers arrive."""
 
     flow_id: str
     sequence: int
@@ -39,11 +39,11 @@ class InFlight:
 
 @dataclass(slots=True)
 class Sums:
-    """What a session, or one agent in it, has come to."""
+    """The totals of a session, or of one of its agents."""
 
     calls: int = 0
     errors: int = 0
-    others: int = 0  # exchanges that are no calls to the model
+    others: int = 0  # exchanges other than calls to the model
     tokens: Tokens = field(default_factory=Tokens)
     usd: float = 0.0
     unpriced: int = 0
@@ -67,7 +67,7 @@ class Sums:
 
     @property
     def first_byte(self) -> float | None:
-        """Seconds, the median of the last calls."""
+        """The median of the last calls, in seconds."""
         return statistics.median(self.waits) if self.waits else None
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class SeenCall:
-    """A finished exchange with its session and price; None is unpriced."""
+    """A finished exchange with its session and price; None if the model has no price."""
 
     session_id: str
     exchange: Exchange
@@ -98,7 +98,7 @@ class SeenCall:
 
 
 class SessionWatch:
-    """One session as it grows."""
+    """The live state of one session."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -114,7 +114,7 @@ class SessionWatch:
         self._flows: set[str] = set()
 
     def add(self, exchange: Exchange) -> SeenCall | None:
-        """Takes a finished exchange in; None for one that was there already."""
+        """Add a finished exchange; return None if it was added before."""
         if exchange.flow_id in self._flows:
             return None
         self._flows.add(exchange.flow_id)
@@ -132,7 +132,7 @@ class SessionWatch:
         return seen
 
     def fly(self, in_flight: Iterable[InFlight]) -> None:
-        """What is under way now: a part may outlive its exchange's line for a moment."""
+        """Set the calls in flight; a part file may briefly outlive its exchange's line."""
         self.in_flight = tuple(
             flight
             for flight in in_flight
@@ -141,7 +141,7 @@ class SessionWatch:
 
     @property
     def tells(self) -> bool:
-        """Whether there is anything to show: `unknown` often has no call in it."""
+        """Whether there is anything to show; `unknown` often contains no call."""
         return bool(self._recent or self.in_flight or self.total.calls)
 
     def shown(self, errors_only: bool) -> Iterable[SeenCall]:
@@ -150,14 +150,14 @@ class SessionWatch:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the watcher asked for."""
+    """The filter that the user selected."""
 
     session_id: str | None = None
     errors_only: bool = False
     paused: bool = False
 
     def pressed(self, key: str, session_ids: Iterable[str]) -> "View":
-        """The view after a key; `f` goes through the sessions and back to all of them."""
+        """Return the view after a key press; `f` cycles through the sessions and all of them."""
         if key == "e":
             return View(self.session_id, not self.errors_only, self.paused)
         if key == "p":
@@ -171,7 +171,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Everything that a view of this moment shows, newest calls last."""
+    """Everything a view shows at one moment, newest calls last."""
 
     at: float
     view: View
@@ -206,7 +206,7 @@ class Frame:
 
 
 def frame(sessions: Iterable[SessionWatch], view: View, now: float, calls: int = 100) -> Frame:
-    """`calls`: how many of the last ones are wanted."""
+    """Return the current frame with at most the last `calls` calls."""
     shown = tuple(
         sorted(
             (s for s in sessions if view.session_id in (None, s.session_id) and s.tells),

@@ -1,7 +1,7 @@
-"""Follows a capture folder as it grows: reads of each file only what is new.
+"""Follow a growing capture folder, reading only what is new in each file.
 
-Tolerates what it meets half way: a line not yet whole, a part that goes while it is read, a file
-that is written anew because an exchange was filed elsewhere.
+Tolerates intermediate states: an incomplete line, a part file that disappears while being read, a
+file that is rewritten because an exchange moved to another session.
 """
 
 import os
@@ -22,13 +22,13 @@ from correlate.captures.folder import read_manifest
 from correlate.watch.frame import InFlight, SeenCall, SessionWatch
 
 RECENT_SECONDS = 3600.0
-_ABANDONED_SECONDS = 900.0  # a part that silent was left by a proxy that was killed
+_ABANDONED_SECONDS = 900.0  # a part file unchanged for so long was left by a killed proxy
 _HEAD_BYTES = 1 << 18
 
 
 @dataclass(slots=True)
 class _Place:
-    """Up to where a folder has been read."""
+    """How far a folder has been read."""
 
     session: SessionWatch
     inode: int = 0
@@ -37,7 +37,7 @@ class _Place:
 
 
 class CaptureTail:
-    """The sessions of a capture folder that were active of late, or all of them."""
+    """The recently active sessions of a capture folder, or all of them."""
 
     def __init__(self, captures: Path, *, every: bool = False) -> None:
         self._captures = captures
@@ -48,11 +48,11 @@ class CaptureTail:
 
     @property
     def sessions(self) -> list[SessionWatch]:
-        """In the order in which they were met."""
+        """The sessions in the order in which they were found."""
         return [place.session for place in self._places.values()]
 
     def look(self, now: float) -> list[SeenCall]:
-        """Reads what is new; gives the exchanges that have finished since."""
+        """Read what is new and return the exchanges finished since the last call."""
         found = []
         for folder in self._folders(now):
             place = self._places.setdefault(folder, _Place(SessionWatch(folder.name)))
@@ -86,7 +86,7 @@ class CaptureTail:
                 data = file.read()
         except (FileNotFoundError, IsADirectoryError):
             return []
-        whole, end, _ = data.rpartition(b"\n")  # the last line may still be on its way
+        whole, end, _ = data.rpartition(b"\n")  # the last line may be incomplete
         place.offset += len(whole) + len(end)
         exchanges = filter(None, map(_exchange, whole.split(b"\n")))
         return [call for call in map(place.session.add, exchanges) if call]
@@ -112,7 +112,7 @@ class CaptureTail:
         return found
 
     def _part(self, part: Path, now: float) -> InFlight | None:
-        """Its head is read until the answer's own head has come; then only its size."""
+        """Return the call of a part file; once it contains a status, only its size is updated."""
         known = self._parts.get(part)
         try:
             told = part.stat()
@@ -122,7 +122,7 @@ class CaptureTail:
             if known is None or (known.status is None and size != known.part_bytes):
                 with part.open("rb") as file:
                     known = _flight(file.read(_HEAD_BYTES))
-        except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):  # or no part at all
+        except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):  # or not a part file
             return None
         if known is None:
             return None
@@ -156,7 +156,7 @@ def _exchange(line: bytes) -> Exchange | None:
     try:
         return parse_exchange(line) if line.strip() else None
     except ValueError:
-        return None  # cut short by a kill
+        return None  # truncated when the proxy was killed
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _dict(value: object) -> dict[str, Any]:
 
 
 def _session_folders(captures: Path) -> list[Path]:
-    """Those of sessions, `unknown`, and of a session whose first call is still under way."""
+    """Return all session folders, with `unknown` and those without a finished call."""
     if not captures.is_dir():
         return []
     return sorted(
@@ -182,7 +182,7 @@ def _session_folders(captures: Path) -> list[Path]:
 
 
 def _active_at(folder: Path) -> float:
-    """A part that comes or goes changes its folder; a line, the file."""
+    """Return the last activity: part files change the folder's mtime, lines the file's."""
     times = [folder.stat().st_mtime]
     if (lines := folder / EXCHANGES).exists():
         times.append(lines.stat().st_mtime)
