@@ -1,5 +1,5 @@
-"""The report: one HTML file that shows a session, opens from disk and uses no network.
+"""The report: one HTML file that shows a session, opens from disk and needs no network.
 
-`source` reads, `model` builds plain values, `page` puts them into `assets/`. Imports everything
-else of `correlate`.
+`source` reads the files, `model` builds plain values, `page` renders them with `assets/`. Imports
+the other packages of `correlate`.
 """

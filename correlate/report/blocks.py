@@ -1,4 +1,4 @@
-"""A content block as a reader sees it: a title and a text. Pure; cutting is `shown`'s."""
+"""Convert a content block to a title and a text. Pure; `fit` shortens the text."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class ReadableBlock:
 
 
 def readable(block: Any) -> ReadableBlock:
-    """Any block; one of a type nobody knows is shown as JSON."""
+    """Return the title and text of any block; one of an unknown type becomes JSON."""
     if not isinstance(block, Mapping):
         return ReadableBlock("text", "text", _as_text(block))
     kind = str(block.get("type") or "unknown")
@@ -29,7 +29,7 @@ def readable(block: Any) -> ReadableBlock:
             given = block.get("partial_input", block.get("input"))
             return ReadableBlock(kind, f"{kind} {block.get('name')}", _as_text(given))
         case "tool_result":
-            failed = ", an error" if block.get("is_error") else ""
+            failed = " (error)" if block.get("is_error") else ""
             return ReadableBlock(kind, f"tool_result{failed}", content_text(block.get("content")))
         case "image" | "document":
             return ReadableBlock(kind, kind, _media(block))
@@ -37,7 +37,7 @@ def readable(block: Any) -> ReadableBlock:
 
 
 def content_text(content: Any) -> str:
-    """A message's or a result's content, whether a string or blocks."""
+    """Return the text of a message's or a result's content, a string or blocks."""
     if isinstance(content, list):
         return "\n".join(readable(block).text for block in content)
     return _as_text(content)

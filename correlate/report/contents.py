@@ -1,6 +1,6 @@
-"""What a call's request added and what came back, beside the transcript's lines: cut to fit. Pure.
+"""The text of a call's request and answer, next to the transcript's, shortened to fit. Pure.
 
-A piece is a text with a title; a page has room for so many bytes of them a call.
+A piece is a text with a title; the page has a limited number of bytes per call for them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,26 +15,26 @@ from correlate.report.blocks import content_text, readable
 from correlate.report.fit import fitted
 from correlate.report.request_sizes import json_size
 
-_PIECE_BYTES = 160  # what a piece takes on the page beside its text
-_LISTED = {"tools": "tools", "betas": "betas"}  # changes that are named, not shown
+_PIECE_BYTES = 160  # size of a piece on the page without its text
+_LISTED = {"tools": "tools", "betas": "betas"}  # changes listed by name, without their text
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text to show; `mark` says what became of it: added, changed, equal, missing…"""
+    """A text to show; `mark` is its status: added, changed, equal, missing…"""
 
     title: str
     text: str
     mark: str | None = None
-    line: str | None = None  # where the transcript has it
-    other: str | None = None  # the transcript's own text, where it differs
+    line: str | None = None  # its place in the transcript
+    other: str | None = None  # the transcript's text, if it differs
     left_out: int = 0
     other_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a request says beyond the one before; `notes` name what is not worth its text."""
+    """What a request adds to the previous one; `notes` list changes without their text."""
 
     since: int | None
     pieces: tuple[Piece, ...]
@@ -59,7 +59,10 @@ def added_by(changes: Iterable[RequestChange], since: int | None) -> Added:
 def answer_pieces(
     wire: Sequence[Block], told: Sequence[tuple[Block, Any]] | None
 ) -> tuple[Piece, ...]:
-    """The answer's blocks; `told` are the transcript's, each with its place, None for no turn."""
+    """Return the answer's blocks as pieces.
+
+    `told` are the transcript's blocks, each with its place; None if there is no turn.
+    """
     if told is None:
         return tuple(_piece(block) for block in wire)
     left = iter(told)
@@ -77,7 +80,7 @@ def answer_pieces(
 
 
 def body_pieces(body: Any) -> tuple[Piece, ...]:
-    """An answer that is no message: an error, a count."""
+    """Return the pieces of a response that is not a message: an error, a token count."""
     return () if body is None else (Piece("body", content_text(body)),)
 
 
@@ -88,7 +91,7 @@ def turn_pieces(told: Sequence[tuple[Block, Any]]) -> tuple[Piece, ...]:
 def fit_to_page(
     added: Added | None, answer: Sequence[Piece], budget: int
 ) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], int]:
-    """Both as plain values within `budget` bytes, and how many pieces there was no room for."""
+    """Return both as plain values within `budget` bytes, and the number of omitted pieces."""
     most = max(4, budget // (2 * _PIECE_BYTES))
     asked = added.pieces if added else ()
     kept_answer = list(answer)[:most]
@@ -120,7 +123,7 @@ def _fit(pieces: Sequence[Piece], budget: int) -> list[Mapping[str, Any]]:
 
 
 def _pieces(change: RequestChange) -> list[Piece]:
-    """A message by its blocks; anything else as one piece."""
+    """Return one piece per block of a message, and one for anything else."""
     if change.change == "changed":
         before, after = parting(change.before, change.after)
         return [Piece(change.place, f"- {before}\n+ {after}", "changed")]

@@ -1,6 +1,6 @@
-"""Makes captured text fit to be shown: control characters visible, long texts cut. Pure.
+"""Prepare captured text for display: control characters visible, long texts shortened. Pure.
 
-Sizes are in bytes of the page, since that is what a report must not have too many of.
+Sizes are in bytes on the page, because the size of a report is limited.
 """
 
 import re
@@ -25,21 +25,21 @@ _ESCAPE_SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A text as the page has it; `left_out` is how many characters did not fit."""
+    """A text as shown on the page; `left_out` is the number of omitted characters."""
 
     text: str
     left_out: int = 0
 
 
 def fitted(texts: Sequence[str], budget: int) -> list[FittedText]:
-    """All texts within `budget` bytes: short ones whole, the long ones to the same length."""
+    """Fit all texts into `budget` bytes: long ones are cut to the same length."""
     seen = [visible(text) for text in texts]
     limit = _level([size_on_page(text) for text in seen], budget)
     return [cut(text, limit) for text in seen]
 
 
 def cut(text: str, limit: int) -> FittedText:
-    """As much of a visible text's beginning as takes no more than `limit` bytes."""
+    """Return the longest prefix of a visible text that takes at most `limit` bytes."""
     kept = text[: max(limit, 0)]
     while kept and (size := size_on_page(kept)) > limit:
         kept = kept[: min(len(kept) - 1, len(kept) * limit // size)]
@@ -47,12 +47,12 @@ def cut(text: str, limit: int) -> FittedText:
 
 
 def size_on_page(text: str) -> int:
-    """Bytes in the page's JSON, where markup is escaped."""
+    """Return the number of bytes in the page's JSON, where markup is escaped."""
     return len(text.encode()) + sum(_ESCAPE_SIZES[found] for found in _ESCAPED.findall(text))
 
 
 def _level(sizes: Sequence[int], budget: int) -> int:
-    """The greatest length such that texts cut to it fit together."""
+    """Return the greatest length such that all texts, cut to it, fit the budget."""
     left = budget
     for place, size in enumerate(ordered := sorted(sizes)):
         share = left // (len(ordered) - place)

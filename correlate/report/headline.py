@@ -1,4 +1,4 @@
-"""The verdict on a session in one sentence, told from what `ccwire reconcile --json` says. Pure."""
+"""The verdict on a session in one sentence, from the output of `ccwire reconcile --json`. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ccwire.wire.usage import TOKEN_GROUPS
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`tone`: good, nothing to see; warn, the transcript is off and it is known why; bad."""
+    """`tone`: good, no difference; warn, the transcript differs but is explained; bad."""
 
     sentence: str
     tone: str
@@ -25,22 +25,22 @@ def headline_of(session: Mapping[str, Any]) -> Headline:
     against, agrees = _transcript(session)
     sentence = f"{explained:,} of {calls:,} {_plural('call', calls)} reconciled"
     if left:
-        sentence += f", {left:,} {_plural('thing', left)} unexplained"
+        sentence += f", {left:,} {_plural('finding', left)} unexplained"
     tone = "bad" if left else "good" if agrees else "warn"
     return Headline(f"{sentence}; {against}.", tone)
 
 
 def _transcript(session: Mapping[str, Any]) -> tuple[str, bool]:
-    """What there is to say of the transcript, and whether it agrees with the wire."""
+    """Return a clause about the transcript, and whether it agrees with the wire."""
     findings = [*session["calls"], *session["turns_without_call"]]
     if all(finding["transcript"] is None for finding in findings):
-        return "there is no transcript to hold them against", False
+        return "there is no transcript to compare with", False
     wire, told = session["totals"]["wire"], session["totals"]["transcript"]
     off = _off("output", _sum(wire, "output"), _sum(told, "output"))
     off = off or _off("prompt tokens", _sum(wire, "prompt"), _sum(told, "prompt"))
     if off:
         return f"the transcript {off}", False
-    return "the transcript agrees with the wire to the token", True
+    return "the transcript matches the wire exactly", True
 
 
 def _off(what: str, wire: int, told: int) -> str | None:
@@ -57,7 +57,7 @@ def _sum(usage: Mapping[str, Any], kind: Kind) -> int:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Rounded, but never to nothing or to all of it where it is neither."""
+    """Return a rounded percentage that is 0 or 100 only if it is exactly that."""
     rounded = round(100 * part / whole)
     if rounded == 0:
         return "less than 1 %"

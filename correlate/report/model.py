@@ -1,7 +1,7 @@
-"""A report's data as plain values: what the page draws. Pure.
+"""A report's data as plain values, for the page to draw. Pure.
 
-Every token and dollar in it is taken from what `ccwire reconcile --json` prints, which is in it
-whole, under `reconcile`.
+Every number of tokens and dollars comes from the output of `ccwire reconcile --json`, which is
+included in full under `reconcile`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _STACK = sorted(
 
 
 def page_model(source: Source, other: Source | None = None) -> Model:
-    """What `page.html` and its scripts are given; `other` is the session to compare with."""
+    """Return the data for `page.html` and its scripts; `other` is a session to compare with."""
     session = source.session
     reconciled = session_json(session, source.totals)
     drops = cache_drops(session.calls, session.compacted_at)
@@ -59,7 +59,7 @@ def _about(source: Source, reconciled: Model) -> Model:
 
 
 def _call(finding: Finding, source: Source, drops: frozenset[int]) -> Model:
-    """What the page needs of a call beyond its entry in `reconcile`."""
+    """Return what the page needs for a call beyond its entry in `reconcile`."""
     call = finding.call
     assert call is not None
     return {
@@ -81,7 +81,7 @@ def _call(finding: Finding, source: Source, drops: frozenset[int]) -> Model:
 
 
 def _row(finding: Finding) -> Model:
-    """What a call and a turn without one have in common."""
+    """Return the fields shared by calls and turns without a call."""
     turn = finding.turn
     return {
         "lane": lane_of(finding),

@@ -1,7 +1,7 @@
-"""Puts a report's data into one HTML page that needs nothing else. Pure, its own files aside.
+"""Render a report's data as one self-contained HTML page. Reads only the files in `assets/`.
 
-The data goes in as JSON in which no character can end the element it stands in, and a policy in the
-page forbids everything but its own two inline pieces.
+The data is embedded as JSON in which no character can end the enclosing element, and the page's
+content security policy allows only its own inline script and style.
 """
 
 import base64
@@ -41,7 +41,7 @@ _UNSAFE = "<>&\u2028\u2029"
 
 
 def render(model: dict[str, Any]) -> str:
-    """The page; `model` is plain values, its strings still as they were captured."""
+    """Return the page; `model` contains plain values with unescaped strings."""
     style, script = _joined(_STYLES), "'use strict';\n" + _joined(_SCRIPTS)
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
@@ -60,7 +60,7 @@ def render(model: dict[str, Any]) -> str:
 
 
 def inert_json(value: Any) -> str:
-    """JSON that is only data wherever it stands in a page."""
+    """Return JSON that is safe to embed anywhere in a page."""
     try:
         written = orjson.dumps(value)
     except TypeError:
@@ -72,7 +72,7 @@ def inert_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Without what orjson refuses: lone surrogates spelled out, huge numbers as doubles."""
+    """Replace what orjson rejects: escape lone surrogates, convert huge numbers to doubles."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()

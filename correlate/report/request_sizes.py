@@ -1,6 +1,6 @@
-"""What fills a request: system prompt, tools, MCP tools and messages, by size. Pure.
+"""The sizes of a request's parts: system prompt, tools, MCP tools and messages. Pure.
 
-Sizes are bytes of JSON as they would be sent; the API does not tell tokens by part.
+Sizes are bytes of JSON as sent; the API does not report tokens per part.
 """
 
 import json
@@ -40,7 +40,7 @@ _MOST_ITEMS = 12
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing in a request, and how much of it it is."""
+    """One item of a request, and its size."""
 
     name: str
     part: str
@@ -49,7 +49,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class RequestSizes:
-    """A request by its parts. `items` are the largest single things, largest first."""
+    """The sizes of a request's parts. `items` are the largest single items, largest first."""
 
     sizes: Mapping[str, int]
     counts: Mapping[str, int]
@@ -63,7 +63,7 @@ class RequestSizes:
 
 
 def request_sizes(body: Mapping[str, Any]) -> RequestSizes:
-    """Everything in a request body, each byte of JSON in one part."""
+    """Return the sizes of a request body's parts; each byte of JSON counts for one part."""
     items = list(_items(body))
     sizes: dict[str, int] = dict.fromkeys(PARTS, 0)
     counts: dict[str, int] = dict.fromkeys(PARTS, 0)

@@ -1,6 +1,6 @@
-"""Reads all that a report shows of a session. What cannot be read is named, and is no error.
+"""Read everything a report shows of a session. Unreadable files are reported, not raised.
 
-The edge: request and response files, transcript lines. One request is kept a thread, no more.
+Reads request and response files and transcript lines. Keeps only one request per thread in memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,13 +44,13 @@ ReadFile = Callable[[int], Mapping[str, Any]]
 Told = list[tuple[Block, TranscriptPlace]]  # a turn's blocks, each with its line
 
 _TEXT_BUDGET = 1_250_000  # bytes of captured text on a page
-_LEAST, _MOST = 500, 40_000  # of which a call gets
+_LEAST, _MOST = 500, 40_000  # limits for a single call
 _MOST_FILLS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRequest:
-    """What filled one request, and which of its thread it is: first, largest, last."""
+    """The sizes of one request, and its roles in its thread: first, largest, last."""
 
     lane: str
     roles: tuple[str, ...]
@@ -60,7 +60,7 @@ class NamedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A session as it was found. `contents` is by a call's sequence, `turn_contents` in order."""
+    """The data of a report. `contents` is by call sequence, `turn_contents` in order."""
 
     session: Reconciliation
     totals: Totals
@@ -75,13 +75,13 @@ class Source:
 def read_source(
     folder: Path, session: Reconciliation, claude: ClaudeDir, progress: Progress | None = None
 ) -> Source:
-    """`progress` is told how far it is on the way to `content_size`."""
+    """Read a session; `progress` is called with bytes that add up to `content_size`."""
     own = folder.name != UNKNOWN
     manifest = read_manifest(folder) if own else Manifest(session_id=session.session_id)
     transcripts = claude.session(session.session_id, manifest.transcript_paths).main
     reader = _Reader(folder, len(session.findings), progress or (lambda _: None))
     if not transcripts:
-        reader.problems.append("There is no transcript of this session's main thread.")
+        reader.problems.append("This session's main thread has no transcript.")
     contents = {
         finding.call.sequence: reader.call(finding) for finding in session.calls if finding.call
     }
@@ -98,7 +98,7 @@ def read_source(
 
 
 def content_size(session: Reconciliation) -> int:
-    """About how many bytes `read_source` will go through."""
+    """Return the approximate number of bytes that `read_source` will read."""
     calls = [finding.call for finding in session.calls if finding.call]
     return sum(call.request_bytes + call.response_bytes for call in calls)
 
@@ -167,14 +167,14 @@ class _Reader:
         except FileNotFoundError:
             problems.append(f"Call {sequence} has no {what} file.")
         except (ValueError, PackDamaged):
-            problems.append(f"Call {sequence}: its {what} file is damaged and cannot be shown.")
+            problems.append(f"Call {sequence}: the {what} file is damaged.")
         except OSError as error:
-            problems.append(f"Call {sequence}: its {what} file cannot be read ({error.strerror}).")
+            problems.append(f"Call {sequence}: cannot read the {what} file ({error.strerror}).")
         return None
 
 
 class _Fills:
-    """Keeps the requests worth a look: the main thread's first, largest and last, and the largest
+    """Collects the requests to show: the main thread's first, largest and last, and the largest
     of every other thread."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ def _turn_blocks(turn: Turn | None, problems: list[str]) -> Told | None:
     try:
         return turn_blocks(turn)
     except OSError as error:
-        problems.append(f"{turn.places[0]} cannot be read ({error.strerror}).")
+        problems.append(f"Cannot read {turn.places[0]} ({error.strerror}).")
         return None
 
 

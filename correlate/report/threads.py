@@ -1,4 +1,4 @@
-"""The threads of a session: who made each call, and where a thread's cache was lost. Pure."""
+"""The threads of a session: which thread made each call, and where it lost its cache. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from correlate.reconcile.result import Finding
 
 MAIN = "main"
-SIDE = "side"  # calls beside the conversation: titles, topics, counting tokens
+SIDE = "side"  # calls outside the conversation: titles, topics, counting tokens
 
 _SIDE_KINDS = ("auxiliary", "count_tokens")
 _ENDED_BADLY = ("retried", "failed", "aborted")
-_LEAST_CACHED = 1024  # the API caches no shorter prefix
+_LEAST_CACHED = 1024  # the API does not cache shorter prefixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def lane_of(finding: Finding) -> str:
 
 
 def lanes_of(findings: Iterable[Finding], types: Mapping[str, str | None]) -> tuple[Lane, ...]:
-    """The main thread first, then side calls, then subagents as they came."""
+    """Return the threads: main, then side calls, then subagents in order of appearance."""
     ids = dict.fromkeys(lane_of(finding) for finding in findings)
     first = [lane for lane in (MAIN, SIDE) if lane in ids]
     names = {MAIN: "main", SIDE: "side calls"}
@@ -40,7 +40,7 @@ def lanes_of(findings: Iterable[Finding], types: Mapping[str, str | None]) -> tu
 
 
 def outcome_of(finding: Finding) -> str:
-    """How a call went: answered, retried, failed, aborted or cut."""
+    """Return a call's outcome: answered, retried, failed, aborted or cut."""
     if finding.kind in _ENDED_BADLY:
         return finding.kind
     call = finding.call
@@ -50,9 +50,9 @@ def outcome_of(finding: Finding) -> str:
 
 
 def cache_drops(calls: Sequence[Finding], compacted_at: Sequence[float]) -> frozenset[int]:
-    """Calls that found less than half of what the one before had left in the cache.
+    """Return the calls that read less than half of what the previous call left in the cache.
 
-    After a compaction there is less to find, and that is no drop.
+    Calls after a compaction are excluded: their prompt is shorter.
     """
     before: dict[tuple[str, str | None], Finding] = {}
     drops = set()

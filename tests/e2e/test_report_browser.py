@@ -185,7 +185,8 @@ def test_the_rows_are_the_calls(page: Page, report: Report) -> None:
 def test_the_verdict_is_at_the_top(page: Page, report: Report) -> None:
     opened(page, report)
     assert page.evaluate("document.getElementById('verdict').textContent") == (
-        "7 of 7 calls reconciled, 1 thing unexplained; the transcript under-reports output by 99 %."
+        "7 of 7 calls reconciled, 1 finding unexplained; "
+        "the transcript under-reports output by 99 %."
     )
 
 
@@ -195,7 +196,7 @@ def test_filters_show_the_matching_calls(page: Page, report: Report) -> None:
     assert choose(page, "Thread", "a1b2c3d4e5") == 2
     assert page.evaluate("document.getElementById('shown').textContent") == "2 of 8 shown"
     assert choose(page, "Model", "claude-haiku-4-5") == 0
-    assert "No call fits" in page.evaluate("document.getElementById('more').textContent")
+    assert "No calls match" in page.evaluate("document.getElementById('more').textContent")
     page.evaluate("document.querySelector('#filters [type=reset]').click()")
     assert page.evaluate(ROWS) == 8
 
@@ -220,8 +221,8 @@ def test_a_row_opens_to_its_request_answer_and_transcript(page: Page, report: Re
     text = page.evaluate("document.querySelector('#detail-2').textContent")
     for part in (
         "placeholder: joined by request_id",
-        "Against call 1, the one before it in its thread: nothing.",
-        "✓ the same, to the letter",
+        "No changes since call 1, the previous one in this thread.",
+        "✓ identical",
         "line 4",
         "A made-up command",
     ):
@@ -291,7 +292,7 @@ def test_the_policy_stops_a_script_that_got_in(page: Page, report: Report) -> No
 def test_two_sessions_are_compared(page: Page, report: Report) -> None:
     opened(page, report)
     text = page.evaluate("document.querySelector('#compare').textContent")
-    assert "Tools only here: mcp__lamp__on" in text
+    assert "Tools only in this session: mcp__lamp__on" in text
     assert "1 of 1 call reconciled" in text
 
 
@@ -340,7 +341,7 @@ def spent(page: Page, act: Any) -> float:
 @pytest.mark.parametrize(
     ("version", "verdict", "sentence"),
     [
-        ("2.1.325", "match", "calls reconciled; the transcript agrees with the wire to the token."),
+        ("2.1.325", "match", "calls reconciled; the transcript matches the wire exactly."),
         ("2.1.39", "placeholder", "calls reconciled; the transcript under-reports output by"),
     ],
 )

@@ -108,7 +108,7 @@ def test_missing_pieces_are_on_the_page_and_no_error(tmp_path: Path) -> None:
     result = report(tmp_path, SESSION)
     assert result.exit_code == 0, result.output
     page = (tmp_path / "here" / "ccwire-report-6f1c2d3e.html").read_text()
-    assert "Call 1: its response file is damaged and cannot be shown." in page
+    assert "Call 1: the response file is damaged." in page
     assert "Call 2 has no request file." in page
     assert "exchanges.jsonl:7 is not whole" in page
 

@@ -19,7 +19,7 @@ from correlate.report.blocks import ReadableBlock, content_text, readable
         ),
         ({"type": "tool_use", "name": "Bash", "partial_input": '{"a'}, "tool_use Bash", '{"a'),
         ({"type": "tool_result", "content": "out"}, "tool_result", "out"),
-        ({"type": "tool_result", "content": "x", "is_error": True}, "tool_result, an error", "x"),
+        ({"type": "tool_result", "content": "x", "is_error": True}, "tool_result (error)", "x"),
         (
             {"type": "tool_result", "content": [{"type": "text", "text": "a"}, {"type": "text"}]},
             "tool_result",

@@ -38,7 +38,7 @@ def session(
     [
         (
             session(),
-            "1 of 1 call reconciled; the transcript agrees with the wire to the token.",
+            "1 of 1 call reconciled; the transcript matches the wire exactly.",
             "good",
         ),
         (
@@ -73,13 +73,13 @@ def session(
         ),
         (
             session(explained=(True, False, False), unexplained=2),
-            "1 of 3 calls reconciled, 2 things unexplained; "
-            "the transcript agrees with the wire to the token.",
+            "1 of 3 calls reconciled, 2 findings unexplained; "
+            "the transcript matches the wire exactly.",
             "bad",
         ),
         (
             session(transcript=False, told=0),
-            "1 of 1 call reconciled; there is no transcript to hold them against.",
+            "1 of 1 call reconciled; there is no transcript to compare with.",
             "warn",
         ),
         (session(explained=()), "No call of this session was captured.", "bad"),

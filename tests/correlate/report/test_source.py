@@ -73,7 +73,7 @@ def test_a_damaged_request_of_a_call_without_a_turn_is_said(tmp_path: Path) -> N
     """Such a request is also asked what it was for."""
     small_session().account(tmp_path)
     (tmp_path / "captures" / SESSION / "0005_req_v1_messages.json").write_bytes(b'{"cut')
-    said = "Call 5: its request file is damaged and cannot be shown."
+    said = "Call 5: the request file is damaged."
     assert again(tmp_path).problems == (said,)
 
 
@@ -82,7 +82,7 @@ def test_a_damaged_file_is_said(tmp_path: Path, damage: bytes) -> None:
     small_session().account(tmp_path)
     (tmp_path / "captures" / SESSION / "0004_req_v1_messages.json").write_bytes(damage)
     source = again(tmp_path)
-    said = "Call 4: its request file is damaged and cannot be shown."
+    said = "Call 4: the request file is damaged."
     assert source.problems == (said,)
     assert source.contents[4]["request"] is None
     assert source.contents[6]["request"]["since"] == 2
@@ -99,13 +99,13 @@ def test_a_session_without_a_transcript_is_shown(tmp_path: Path) -> None:
     made = small_session()
     made.write_capture(tmp_path / "captures")
     source = again(tmp_path)
-    assert source.problems == ("There is no transcript of this session's main thread.",)
+    assert source.problems == ("This session's main thread has no transcript.",)
     assert (source.title, source.cwd) == (None, "/home/lab/project")
     model = page_model(source)
     assert model["about"]["verdict"]["sentence"] == (
-        "6 of 6 calls reconciled; there is no transcript to hold them against."
+        "6 of 6 calls reconciled; there is no transcript to compare with."
     )
-    assert "draws itself" in render(model)
+    assert "This report needs JavaScript" in render(model)
 
 
 def test_a_capture_without_any_files_is_shown(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_transcript_that_goes_away_meanwhile_is_said(tmp_path: Path) -> None:
     for path in (tmp_path / "claude").rglob("*.jsonl"):
         path.unlink()
     source = read_source(tmp_path / "captures" / SESSION, account, ClaudeDir(tmp_path / "claude"))
-    assert f"{SESSION}.jsonl:2 cannot be read (No such file or directory)." in source.problems
+    assert f"Cannot read {SESSION}.jsonl:2 (No such file or directory)." in source.problems
 
 
 def test_a_turn_without_a_call_shows_its_lines(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-/* The calls: a table that is filtered and sorted as a list and drawn a chunk at a time. */
+/* The table of calls: filtered and sorted as a list, rendered in chunks. */
 
 const CHUNK = 60;
 const COLUMNS = [
@@ -61,7 +61,7 @@ function showEarlier() {
           make(
             'button',
             { type: 'button', onclick: drawEarlier },
-            `Show earlier ones, ${count(first)} in all`,
+            `Show earlier calls (${count(first)} hidden)`,
           ),
         ]
       : []),
@@ -82,11 +82,11 @@ function drawMore(upTo = drawn + CHUNK) {
           make(
             'button',
             { type: 'button', onclick: () => drawMore(found.length) },
-            `Show the other ${count(left)}`,
+            `Show the remaining ${count(left)}`,
           ),
         ]
       : []),
-    ...(found.length ? [] : ['No call fits these filters.']),
+    ...(found.length ? [] : ['No calls match these filters.']),
   );
 }
 
@@ -162,7 +162,7 @@ function toggle(row) {
   line.querySelector('.open').setAttribute('aria-expanded', String(open));
 }
 
-/* Opens a call wherever it is asked for; filters that hide it are lifted. */
+/* Opens a call and scrolls to it; resets filters that hide it. */
 function openCall(key) {
   const row = rows.find((one) => one.key === key);
   if (!row) return;

@@ -1,4 +1,4 @@
-/* Two sessions side by side. */
+/* Comparison of two sessions. */
 
 function showCompare() {
   const other = data.compare;
@@ -25,7 +25,7 @@ function showCompare() {
   };
   const numbers = [
     line('calls', (side) => side.calls, count),
-    line('lasted', (side) => side.reconcile.summary.seconds, duration),
+    line('duration', (side) => side.reconcile.summary.seconds, duration),
     line('turns', (side) => side.reconcile.summary.turns, count),
     line('largest context', (side) => side.reconcile.summary.context_peak, count),
     ...GROUPS.map(({ label, path }) =>
@@ -42,12 +42,12 @@ function showCompare() {
   const headings = [
     { name: '' },
     right('this session'),
-    right(`the other, ${other.reconcile.session_id.slice(0, 8)}`),
+    right(`session ${other.reconcile.session_id.slice(0, 8)}`),
     right('difference'),
   ];
   byId('compare-tables').append(
     make('p', {}, make('strong', {}, name(other)), `: ${other.about.verdict.sentence}`),
-    table(headings, numbers, 'In numbers'),
+    table(headings, numbers, 'Overview'),
     ...['first', 'largest'].flatMap((role) => comparedFills(mine, other, role, headings, line)),
   );
 }
@@ -62,11 +62,11 @@ function comparedFills(mine, other, role, headings, line) {
   body.push({ class: 'sum', ...line('request', (side) => sum(of(side).sizes), bytes) });
   const only = (one, two) => one.tools.filter((tool) => !two.tools.includes(tool));
   const tools = [
-    ['Tools only here', only(a, b)],
-    ['Tools only in the other', only(b, a)],
+    ['Tools only in this session', only(a, b)],
+    ['Tools only in the other session', only(b, a)],
   ].filter(([, names]) => names.length);
   return [
-    table(headings, body, `The main thread's ${role} request, by size`),
+    table(headings, body, `Size of the main thread's ${role} request`),
     ...tools.map(([what, names]) =>
       make('p', { class: 'quiet' }, make('strong', {}, `${what}: `), names.join(', ')),
     ),

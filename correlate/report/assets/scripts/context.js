@@ -1,4 +1,4 @@
-/* Context over time: what each call of a thread sent and got, stacked by token class. */
+/* Context over time: the tokens of each call of a thread, stacked by token class. */
 
 const HIGH = 220;
 const LEFT = 44;
@@ -29,7 +29,7 @@ class ContextChart {
     this.calls = calls.filter((call) => call.lane === lane && call.tokens.some(Boolean));
     this.plot.setAttribute(
       'aria-label',
-      `Context of ${count(this.calls.length)} calls of ${laneNames.get(lane)}. Arrow keys go from call to call, Enter opens one.`,
+      `Context of ${count(this.calls.length)} calls of ${laneNames.get(lane)}. Arrow keys select a call, Enter opens it.`,
     );
     this.draw();
   }
@@ -87,7 +87,7 @@ class ContextChart {
           ? make(
               'span',
               { class: 'warn' },
-              '▼ cache drop: less than half of what was cached was found',
+              '▼ cache drop: less than half of the cached prefix was read',
             )
           : null,
       ],
@@ -135,7 +135,7 @@ class ContextChart {
     return shapes.map((d, place) => draw('path', { d, fill: paint(GROUPS[place].color) }));
   }
 
-  /* Compactions stand before the first call that came after them, cache drops over their call. */
+  /* Compactions are marked before the first call after them, cache drops above their call. */
   marks(y) {
     const marks = [];
     let labelled = -Infinity;

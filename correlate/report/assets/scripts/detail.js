@@ -1,4 +1,4 @@
-/* What a row opens to: what the request added, the answer's blocks, the transcript's lines beside. */
+/* The details of a row: the request's changes, the answer's blocks and the transcript's lines. */
 
 function detailOf(row) {
   return make(
@@ -58,7 +58,7 @@ function evidenceOf(row) {
   );
 }
 
-/* Places such as x.jsonl:12, put together by file. */
+/* Places such as x.jsonl:12, grouped by file. */
 function linesByFile(places) {
   const files = new Map();
   for (const place of places) {
@@ -68,7 +68,7 @@ function linesByFile(places) {
   return [...files];
 }
 
-/* "call 12" in a text becomes a link to it. */
+/* Turns "call 12" in a text into a link to that call. */
 function linked(text) {
   return text.split(/\b(call \d+)\b/).map((part, index) => {
     const key = part.slice(5);
@@ -80,23 +80,23 @@ function linked(text) {
 function problemsOf(row) {
   const said = [...((row.content && row.content.problems) || [])];
   if (row.content && row.content.left_out)
-    said.push(`${count(row.content.left_out)} more blocks are in the files.`);
+    said.push(`${count(row.content.left_out)} more blocks are in the capture files.`);
   return said.map((text) => make('p', { class: 'note' }, text));
 }
 
 function requestOf(row) {
   const { request, request_file: file } = row.content;
-  const part = make('section', {}, make('h3', {}, 'What the request added'));
-  if (!request) return withNothing(part, 'The request is not at hand.');
+  const part = make('section', {}, make('h3', {}, 'Request changes'));
+  if (!request) return withNothing(part, 'The request is not available.');
   const nothing = !request.pieces.length && !request.notes.length;
   part.append(
     make(
       'p',
       { class: 'quiet' },
       ...(request.since == null
-        ? ['The first of its thread: all of it is new.']
+        ? ['The first request of this thread.']
         : linked(
-            `Against call ${request.since}, the one before it in its thread${nothing ? ': nothing' : ''}.`,
+            `${nothing ? 'No changes' : 'Changes'} since call ${request.since}, the previous one in this thread.`,
           )),
     ),
   );
@@ -112,10 +112,10 @@ function answerOf(row) {
   const part = make(
     'section',
     {},
-    make('h3', {}, row.told ? 'The answer, and the transcript beside it' : 'The answer'),
+    make('h3', {}, row.told ? 'Answer: wire and transcript' : 'Answer'),
   );
-  if (!answer.length) return withNothing(part, 'Nothing of an answer was captured.');
-  if (!row.told) part.append(make('p', { class: 'quiet' }, 'The transcript has no line for it.'));
+  if (!answer.length) return withNothing(part, 'No part of the answer was captured.');
+  if (!row.told) part.append(make('p', { class: 'quiet' }, 'The transcript does not contain this answer.'));
   part.append(...answer.map((piece) => (row.told ? pairOf(piece, file) : pieceOf(piece, file))));
   return part;
 }
@@ -146,13 +146,13 @@ function pieceOf(piece, file) {
 }
 
 const SAID = {
-  equal: ['good', '✓ the same, to the letter'],
+  equal: ['good', '✓ identical'],
   changed: ['bad', '✕ changed'],
   missing: ['bad', '✕ not in the transcript'],
   added: ['bad', '✕ only in the transcript'],
 };
 
-/* A block on the wire and in the transcript; text that is the same is shown once. */
+/* A block on the wire and in the transcript; identical text is shown once. */
 function pairOf(piece, file) {
   const [kind, text] = SAID[piece.mark] || ['info', piece.mark || ''];
   const onWire =
@@ -196,12 +196,12 @@ function textOf(text, leftOut, file) {
     : [shown];
 }
 
-/* Every field of both usage objects, those that contradict each other marked. */
+/* Every field of both usage objects; fields that differ are marked. */
 function usageOf(row) {
   const wire = flat(row.wire || {});
   const told = flat(row.transcript || {});
   const names = [...new Set([...wire.keys(), ...told.keys()])];
-  if (!names.length) return make('p', { class: 'quiet' }, 'No usage is told on either side.');
+  if (!names.length) return make('p', { class: 'quiet' }, 'Neither side reports usage.');
   const differs = new Set(Object.keys(row.difference || {}));
   const cell = (side, name, values) =>
     values.has(name)
@@ -214,7 +214,7 @@ function usageOf(row) {
   return make(
     'details',
     { open: differs.size > 0 },
-    make('summary', {}, 'Usage, field by field'),
+    make('summary', {}, 'Usage by field'),
     table(
       [{ name: 'Field' }, { name: 'Wire', right: true }, { name: 'Transcript', right: true }],
       names.map((name) => ({

@@ -1,9 +1,9 @@
-/* Making elements. Text only ever goes in as text. */
+/* Element construction. Text is only ever inserted as text nodes. */
 
 const SVG = 'http://www.w3.org/2000/svg';
 const byId = (id) => document.getElementById(id);
 
-/* make('p', {class: 'note', onclick: f}, 'text', child, …); null children are left out. */
+/* make('p', {class: 'note', onclick: f}, 'text', child, …); null children are skipped. */
 function make(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
@@ -22,7 +22,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/* A number that reconcile gives: where from is kept beside it. */
+/* A number from reconcile, with its path as a data attribute. */
 function figure(path, write = count) {
   return make('span', { 'data-path': path, class: 'num' }, write(at(path)));
 }
@@ -88,7 +88,7 @@ function table(headings, rows, caption) {
   );
 }
 
-/* One line that follows the pointer or the keyboard over a chart, and is read out. */
+/* A tooltip that follows the pointer or the keyboard over a chart; screen readers announce it. */
 class Tip {
   constructor(chart) {
     this.chart = chart;

@@ -1,11 +1,11 @@
-/* Which calls are shown, and in which order. */
+/* Filters and sort order of the calls. */
 
 const SORTS = {
   order: ['In order', null],
   output: ['Most output', (row) => (row.tokens ? row.tokens[OUTPUT] : 0)],
   context: ['Largest context', (row) => (row.tokens ? promptOf(row.tokens) : 0)],
   time: ['Slowest', (row) => (row.outcome ? took(row) || 0 : 0)],
-  off: ['Furthest off', (row) => Math.abs(outputOff(row))],
+  off: ['Largest difference', (row) => Math.abs(outputOff(row))],
 };
 
 const rows = [...calls, ...turns];
@@ -89,11 +89,11 @@ function applyFilter() {
   drawFrom(0);
   byId('shown').textContent =
     found.length === rows.length
-      ? `${count(rows.length)} in all`
+      ? `${count(rows.length)} shown`
       : `${count(found.length)} of ${count(rows.length)} shown`;
 }
 
-/* All that a search looks through, made once a row. */
+/* The text that a search covers, built once per row. */
 function searchable(row) {
   if (row.searchable == null) {
     const pieces = [

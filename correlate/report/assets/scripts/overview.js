@@ -1,4 +1,4 @@
-/* The top of the page: what the session was, the verdict, and the numbers at a glance. */
+/* The top of the page: session facts, the verdict and the key numbers. */
 
 function showOverview() {
   const { about } = data;
@@ -19,8 +19,8 @@ function showOverview() {
         'unknown version',
     ],
     ['Models', Object.keys(reconcile.totals.wire.models).map(shortModel).join(', ')],
-    ['Began', moment(about.started)],
-    ['Lasted', figure('summary.seconds', duration)],
+    ['Started', moment(about.started)],
+    ['Duration', figure('summary.seconds', duration)],
     ['Turns', figure('summary.turns')],
     ['Subagents', summary.agents ? figure('summary.agents') : null],
     ['Largest context', figure('summary.context_peak')],
@@ -66,7 +66,7 @@ function showTiles() {
         label,
         figure(`totals.wire.${path}`),
         notes[key] ||
-          (prompt ? `${percent(within(wire, path), prompts)} of the prompts` : transcriptNote(path)),
+          (prompt ? `${percent(within(wire, path), prompts)} of prompt tokens` : transcriptNote(path)),
         color,
       ),
     ),
@@ -75,15 +75,15 @@ function showTiles() {
 
 function costNote() {
   const { unpriced, transcript_usd: told, wire_usd: wire } = reconcile.cost;
-  if (unpriced.length) return `without ${unpriced.map(shortModel).join(', ')}: no known price`;
-  return told === wire ? 'at list prices' : `${dollars(told)} by the transcript`;
+  if (unpriced.length) return `without ${unpriced.map(shortModel).join(', ')} (unknown price)`;
+  return told === wire ? 'at list prices' : `${dollars(told)} in the transcript`;
 }
 
 function transcriptNote(path) {
   const { transcript, wire } = reconcile.totals;
   const tokens = within(transcript, path);
   return tokens === within(wire, path)
-    ? 'the same in the transcript'
+    ? 'same in the transcript'
     : `${count(tokens)} in the transcript`;
 }
 
@@ -118,7 +118,7 @@ function showNavigation() {
     context: 'Context',
     calls: 'Calls',
     totals: 'Totals',
-    fills: 'What fills it',
+    fills: 'Context parts',
     compare: 'Compare',
     missing: 'Missing',
   };

@@ -1,4 +1,4 @@
-/* What fills a request, by size. */
+/* The sizes of a request's parts. */
 
 const PART_COLORS = [
   '--part-1',
@@ -20,7 +20,7 @@ function showFills() {
   const { fills } = data;
   if (!fills.length) {
     byId('fills-chart').append(
-      make('p', { class: 'quiet' }, 'No request file is at hand, so there is nothing to weigh.'),
+      make('p', { class: 'quiet' }, 'No request file is available.'),
     );
     return;
   }
@@ -68,7 +68,7 @@ function showFill(fill) {
   );
   const right = (name) => ({ name, right: true });
   const byPart = table(
-    [{ name: 'Part' }, right('How many'), right('Size'), right('Share')],
+    [{ name: 'Part' }, right('Count'), right('Size'), right('Share')],
     [
       ...parts.map((part) => ({
         cells: [
@@ -83,7 +83,7 @@ function showFill(fill) {
   );
   const color = (name) => PART_COLORS[data.parts.indexOf(name)];
   const items = table(
-    [{ name: 'The largest single things' }, right('Size'), right('Share')],
+    [{ name: 'Largest items' }, right('Size'), right('Share')],
     fill.items.map((item) => ({
       cells: [
         make('span', {}, swatch(color(item.part)), item.name),
@@ -105,7 +105,7 @@ function showFill(fill) {
     make(
       'p',
       { class: 'quiet' },
-      'Sizes are bytes of JSON as sent: the API tells no tokens by part.',
+      'Sizes are bytes of JSON as sent. The API does not report tokens per part.',
     ),
   );
 }

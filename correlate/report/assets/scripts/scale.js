@@ -1,9 +1,9 @@
-/* Time to pixels, for the timeline. */
+/* The timeline's scale, from time to pixels. */
 
 const FOLDED = 22;
-const MOST_FOLDED = 0.3; // of the width, however many gaps there are
+const MOST_FOLDED = 0.3; // maximum share of the width for all gaps
 
-/* Time to pixels; spans in which nothing ran take a fixed width where they are folded. */
+/* Maps time to pixels; idle time takes a fixed width if `fold` is set. */
 function timeScale(fold, width) {
   const spans = [];
   for (const call of [...calls].sort((a, b) => a.started - b.started)) {

@@ -1,7 +1,7 @@
-/* Colours, and everything put on the page. */
+/* Sets up the colour theme and renders all sections. */
 
 const THEMES = {
-  auto: ['Auto', 'as the system has them'],
+  auto: ['Auto', 'system default'],
   light: ['Light', 'light'],
   dark: ['Dark', 'dark'],
 };

@@ -1,4 +1,4 @@
-/* The timeline: a lane a thread, a bar a call, drawn as a few paths however many there are. */
+/* The timeline: one lane per thread, one bar per call, drawn as a fixed number of paths. */
 
 const ROW = 20;
 const BAR = 12;
@@ -14,7 +14,7 @@ class Timeline {
       class: 'plot',
       tabindex: '0',
       role: 'application',
-      'aria-label': `Timeline of ${count(calls.length)} calls. Arrow keys go from call to call, Enter opens one.`,
+      'aria-label': `Timeline of ${count(calls.length)} calls. Arrow keys select a call, Enter opens it.`,
     });
     this.box = make('div', { class: 'timeline' }, this.labels, this.plot);
     root.append(this.box);
@@ -112,7 +112,7 @@ class Timeline {
         draw(
           'rect',
           { class: 'gap', x: gap.x, y: AXIS, width: gap.width, height: height - AXIS },
-          draw('title', {}, `nothing for ${duration(gap.seconds)}`),
+          draw('title', {}, `idle for ${duration(gap.seconds)}`),
         ),
         draw(
           'text',
@@ -159,7 +159,7 @@ class Timeline {
   }
 }
 
-/* Each lane's calls, those that overlap put on rows of their own. */
+/* The bars of each lane; overlapping calls are placed on separate rows. */
 function placed() {
   let top = AXIS + 8;
   return lanes.flatMap((lane) => {
@@ -180,7 +180,7 @@ function placed() {
   });
 }
 
-/* A call's bar: pale while it waits, a tick at the first byte, full while it streams. */
+/* Adds a call's bar: pale while waiting, a tick at the first byte, solid while streaming. */
 function trace(bar, scale, shapes) {
   const { call } = bar;
   const end = Math.max(call.ended ?? call.started, call.started);
@@ -208,9 +208,9 @@ function told(call) {
   const spent = took(call);
   const timing =
     spent == null
-      ? 'never ended'
+      ? 'not finished'
       : waited == null
-        ? `${duration(spent)}, nothing came back`
+        ? `${duration(spent)}, no response`
         : `${duration(spent)}: first byte after ${duration(waited)}, then ${duration(Math.max(0, spent - waited))}`;
   const counts = GROUPS.map(({ label }, place) => `${label} ${count(call.tokens[place])}`).join(
     ' · ',
@@ -262,7 +262,7 @@ function showTimeline() {
     key('first', 'first byte'),
     key('stream', 'streaming'),
     ...(timeScale(true, 1000).gaps.length ? [key('idle', 'idle, folded')] : []),
-    ...(outcomes.has('retried') ? [key('retried', '↻ failed or cut, then repeated')] : []),
+    ...(outcomes.has('retried') ? [key('retried', '↻ failed or cut, then retried')] : []),
     ...(['failed', 'aborted', 'cut'].some((name) => outcomes.has(name))
       ? [key('failed', '✕ failed, aborted or cut')]
       : []),

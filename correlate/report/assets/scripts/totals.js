@@ -1,4 +1,4 @@
-/* Totals three ways, and why they differ. */
+/* Totals of wire, transcript and cost-state, and the causes of differences. */
 
 function showTotals() {
   const { totals, cost } = reconcile;
@@ -8,7 +8,7 @@ function showTotals() {
   const headings = [
     { name: '' },
     ...sides.map((side) => right(names[side])),
-    ...(totals.cost_state ? [right('cost-state less wire')] : []),
+    ...(totals.cost_state ? [right('cost-state − wire')] : []),
     right('Wire, dollars'),
   ];
   const body = [];
@@ -39,7 +39,7 @@ function showTotals() {
 }
 
 function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, prices) {
-  /* a model's name may hold dots: its part of the path is looked up by itself */
+  /* a model's name may contain dots, so it is looked up separately */
   const of = (side) => within(reconcile.totals[side].models[model], path) || 0;
   const values = sides.map(of);
   if (!values.some(Boolean)) return null;
@@ -84,7 +84,7 @@ function whyDifferent() {
           ],
         };
       }),
-      'Why the transcript differs: wire less transcript',
+      'Differences by verdict: wire − transcript',
     ),
   ];
 }

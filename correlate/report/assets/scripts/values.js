@@ -1,4 +1,4 @@
-/* The page's data, and how a value is written. Nothing here touches the document but to read it. */
+/* The page's data, and formatting of values. Reads the document but never changes it. */
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const reconcile = data.reconcile;
@@ -8,7 +8,7 @@ const GROUPS = data.token_groups.map((group) => ({ ...group, color: `--${group.k
 const READ = GROUPS.findIndex(({ key }) => key === 'read');
 const OUTPUT = GROUPS.findIndex(({ key }) => key === 'output');
 
-/* A call's row: its entry in reconcile, and what the report knows beyond it. */
+/* A call's row: its entry in reconcile, and the report's additional fields. */
 const calls = reconcile.calls.map((call, index) => ({
   ...call,
   ...data.calls[index],
@@ -82,7 +82,7 @@ const shortModel = (model) => (model || 'unknown').replace(/^claude-/, '');
 const tinyModel = (model) => shortModel(model).replace(/-20\d{6}$/, '');
 const took = (call) => (call.ended == null ? null : call.ended - call.started);
 
-/* The value at a dotted path: of an object, and of what `ccwire reconcile --json` prints. */
+/* The value at a dotted path in an object, or in the output of `ccwire reconcile --json`. */
 const within = (object, path) =>
   path.split('.').reduce((value, name) => (value == null ? value : value[name]), object);
 const at = (path) => within(reconcile, path);
