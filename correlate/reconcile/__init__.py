@@ -1,6 +1,6 @@
-"""Accounts for a session: each call on the wire with its turn, a verdict, and what proves it.
+"""Reconcile a session: match each call on the wire with its turn and give a verdict with evidence.
 
-`session` reads, `match` pairs, `judge` gives the verdict (`verdicts` lists them), `purpose` says
-what a call without a turn was for, `totals` and `prices` add up. Pure, but for `session` and
-`forks`. Imports `captures` and `transcript`.
+`session` reads the files, `match` pairs calls and turns, `judge` gives the verdict, `purpose`
+classifies a call without a turn, `totals` and `prices` sum up. Only `session` and `forks` read
+files, the rest is pure. Imports `captures` and `transcript`.
 """

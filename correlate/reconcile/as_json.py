@@ -1,4 +1,4 @@
-"""A reconciliation as plain values: what `ccwire reconcile --json` prints. Pure."""
+"""A reconciliation as plain values, as `ccwire reconcile --json` prints it. Pure."""
 
 from dataclasses import asdict
 from typing import Any
@@ -36,7 +36,7 @@ def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
 
 
 def grand_json(grand: GrandTotal) -> dict[str, Any]:
-    """What all sessions add up to."""
+    """Return the totals of all sessions."""
     return {
         "calls": grand.calls,
         "totals": {

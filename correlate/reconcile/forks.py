@@ -1,6 +1,6 @@
-"""Finds the session a turn was copied from: a fork's file repeats lines under the old ids.
+"""Find the session that a turn was copied from: a fork's transcript repeats lines with their ids.
 
-Looks only when asked, at other captures first, then at other transcripts, and remembers both.
+Searches other captures first, then other transcripts, on demand, and caches both.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from correlate.transcript.turns import Turn
 
 
 class ForkOrigins:
-    """Knows which sessions have which message ids."""
+    """An index of message ids in captures and transcripts."""
 
     def __init__(self, captures: Path, claude: ClaudeDir) -> None:
         self._captures = captures
@@ -24,13 +24,13 @@ class ForkOrigins:
         self._written: dict[Path, dict[str, int]] = {}
 
     def of(self, turns: Iterable[Turn], files: SessionFiles) -> dict[str, Origin]:
-        """By message id; only turns that another, earlier session has are in it."""
+        """Return, by message id, the origin of turns that an earlier session contains."""
         wanted = [turn.message_id for turn in turns if turn.message_id and not turn.synthetic]
         found: dict[str, Origin] = {}
         for message_id in wanted:
             for session_id, sequence in self._in_captures().get(message_id, ()):
                 if session_id != files.session_id:
-                    said = f"its ids are those of call {sequence} of session {session_id}"
+                    said = f"same ids as call {sequence} of session {session_id}"
                     found[message_id] = Origin(session_id, said, captured=True)
         missing = [message_id for message_id in wanted if message_id not in found]
         if missing:
@@ -38,7 +38,7 @@ class ForkOrigins:
         return found
 
     def sharing(self, message_ids: Iterable[str], files: SessionFiles) -> list[str]:
-        """All other sessions of the same projects whose files have one of these ids."""
+        """Return other sessions of the same projects that contain one of these ids."""
         wanted = set(message_ids)
         folders = {path.parent for path in files.main}
         return [
@@ -48,7 +48,7 @@ class ForkOrigins:
         ]
 
     def sessions_with(self, message_ids: Iterable[str]) -> list[str]:
-        """The sessions whose transcripts have one of these answers; reads all, so ask rarely."""
+        """Return the sessions that contain one of these answers; slow, reads all transcripts."""
         wanted = set(message_ids)
         if not wanted:
             return []
@@ -66,7 +66,7 @@ class ForkOrigins:
         return self._captured
 
     def _in_transcripts(self, wanted: list[str], files: SessionFiles) -> dict[str, Origin]:
-        """The copy is the younger file: the one that was written to last."""
+        """Search transcripts that are not newer: the file written last is the copy."""
         found: dict[str, Origin] = {}
         written = max((path.stat().st_mtime for path in files.main), default=None)
         if written is None:
@@ -77,7 +77,7 @@ class ForkOrigins:
             ids = self._ids_in(path)
             for message_id in wanted:
                 if message_id in ids and message_id not in found:
-                    said = f"its ids are those of {path.name}:{ids[message_id]}"
+                    said = f"same ids as {path.name}:{ids[message_id]}"
                     found[message_id] = Origin(path.stem, said)
             if len(found) == len(wanted):
                 break

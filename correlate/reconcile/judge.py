@@ -1,6 +1,6 @@
-"""Judges each call and each turn: the verdict, and what proves it. Pure: no file, no clock.
+"""Give each call and each turn a verdict with evidence. Pure: no files, no clock.
 
-The rules stand in the order in which they are tried; the first with its proof gives the verdict.
+The rules are tried in the order in which they are written; the first with evidence decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from correlate.transcript.turns import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """What was looked up for the calls and turns that stand alone.
+    """Evidence for the calls without a turn and the turns without a call.
 
-    `origins` is by a turn's message id; `began` is when this session's capture began, and
-    `numbered_from_one` whether its first exchange is still there.
+    `origins` is by message id; `began` is the start of this session's capture, and
+    `numbered_from_one` whether it still contains the first exchange.
     """
 
     facts: Mapping[int, RequestFacts] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class JudgeContext:
 def judge(
     joined: Joined, transcript: Transcript, evidence: JudgeContext
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Findings for all calls, by sequence, and for the turns without one, by time."""
+    """Return the findings for all calls, by sequence, and for turns without a call, by time."""
     alone = _Alone(joined, transcript, evidence)
     calls = [*map(_judge_pair, joined.pairs), *map(alone.call, joined.calls_alone)]
     turns = [alone.turn(turn) for turn in joined.turns_alone]
@@ -51,9 +51,9 @@ def _judge_pair(pair: Pair) -> Finding:
         verdict, said = "differs", (missing,)
     how = f"joined by {pair.by}"
     if pair.by == "message_id" and turn.request_id and call.request_id:
-        how += f"; the line has the request id of another try, {turn.request_id}"
+        how += f"; the line has the request id of another attempt, {turn.request_id}"
     if pair.by == "heuristic":
-        how = "heuristic: the line has no id; joined by its numbers and time"
+        how = "heuristic: the line has no ids; joined by token counts and time"
     return Finding(
         verdict=verdict,
         kind=_thread(call, turn),
@@ -68,14 +68,16 @@ def _compare(call: Exchange, turn: Turn) -> tuple[str, tuple[str, ...]]:
     wire = call.usage or call.usage_at_start
     found = differences(wire, turn.usage)
     if not found:
-        cut = () if call.complete else ("the answer was cut off: both sides know its start",)
+        cut = (
+            () if call.complete else ("the answer was cut off; both sides have its initial usage",)
+        )
         return "match", ("every usage field is equal", *cut)
     start = call.usage_at_start
     if start is not None and not differences(start, turn.usage):
-        said = f"equals the usage in message_start, output {output_of(start)}; "
-        return "placeholder", (said + f"the final output is {output_of(wire)}",)
+        said = f"equals the usage in message_start (output {output_of(start)}); "
+        return "placeholder", (said + f"final output is {output_of(wire)}",)
     if _is_partial(found, turn, start, wire):
-        said = f"output {output_of(turn.usage)} lies between {output_of(start)} and "
+        said = f"output {output_of(turn.usage)} is between {output_of(start)} and "
         return "partial", (said + f"{output_of(wire)}, and no line has a stop reason",)
     return "differs", tuple(str(difference) for difference in found)
 
@@ -90,18 +92,18 @@ def _is_partial(found: Sequence[Difference], turn: Turn, start: object, wire: ob
 
 
 def _missing_blocks(call: Exchange, turn: Turn) -> str | None:
-    """A line of the turn that must have been there: a sum alone would not miss it."""
+    """Return evidence that a content block is missing from the transcript, or None."""
     if turn.missing_blocks:
         named = ", ".join(map(str, turn.missing_blocks))
-        return f"content block {named} of the answer has no line in the transcript"
+        return f"content block {named} of the answer is missing from the transcript"
     called = any(block.type == "tool_use" for block in turn.blocks)
     if call.complete and call.stop_reason == "tool_use" and not called:
-        return "the answer called a tool, and no line in the transcript has the call"
+        return "the answer's tool call is missing from the transcript"
     return None
 
 
 def _thread(call: Exchange | None, turn: Turn | None) -> str:
-    """Whose call it is: main or subagent, unless the client says it is something else."""
+    """Return the request class from the client, else main or subagent."""
     if call is not None and call.request_class:
         return call.request_class
     agent = (call.agent_id if call else None) or (turn.agent_id if turn else None)
@@ -109,7 +111,7 @@ def _thread(call: Exchange | None, turn: Turn | None) -> str:
 
 
 class _Alone:
-    """Judges what has no partner, knowing the rest of the session."""
+    """Judges calls without a turn and turns without a call."""
 
     def __init__(self, joined: Joined, transcript: Transcript, evidence: JudgeContext) -> None:
         self._transcript = transcript
@@ -133,9 +135,7 @@ class _Alone:
 
     def _kind(self, call: Exchange) -> Purpose:
         if call.kind == "count_tokens":
-            return Purpose(
-                "count_tokens", ("a count_tokens call answers no turn and is not billed",)
-            )
+            return Purpose("count_tokens", ("a count_tokens call has no turn and is not billed",))
         if call.broken:
             return self._broken_kind(call)
         found = purpose_of(
@@ -150,9 +150,9 @@ class _Alone:
         if not files.exists:
             return Purpose("no-transcript", ("the session has no transcript file",))
         if call.agent_id and call.agent_id not in {agent.agent_id for agent in files.agents}:
-            said = f"there is no transcript file for agent {call.agent_id}"
+            said = f"agent {call.agent_id} has no transcript file"
             return Purpose("no-transcript", (said,))
-        said = "a whole answer, but no transcript line has its request id or message id"
+        said = "complete answer, but no transcript line has its request id or message id"
         return Purpose("unknown", (said,))
 
     def _broken_kind(self, call: Exchange) -> Purpose:
@@ -160,14 +160,14 @@ class _Alone:
         error = self._errors.get(call.request_id) if call.request_id else None
         if error is not None:
             attempt = "" if error.retry_attempt is None else f", attempt {error.retry_attempt}"
-            why = (*why, f"system/api_error names its request id{attempt}")
+            why = (*why, f"system/api_error contains its request id{attempt}")
         if call.request_id and call.request_id in self._synthetic:
-            why = (*why, "a synthetic line names its request id")
+            why = (*why, "a synthetic line contains its request id")
         for later in self._alike.to(call):
             if reason := repeats(call, later, self._evidence.facts):
-                return Purpose("retried", (*why, f"repeated by call {later.sequence}: {reason}"))
+                return Purpose("retried", (*why, f"retried by call {later.sequence}: {reason}"))
         name = "aborted" if call.ended_by == "client_disconnect" else "failed"
-        return Purpose(name, (*why, "no later call repeats it"))
+        return Purpose(name, (*why, "no later call retries it"))
 
     def turn(self, turn: Turn) -> Finding:
         verdict, said = self._turn_verdict(turn)
@@ -188,7 +188,7 @@ class _Alone:
         if origin is not None and (before or origin.captured):
             return "inherited", (origin.evidence,)
         if before and evidence.numbered_from_one:
-            return "before-capture", ("written before the session's first captured exchange",)
+            return "before-capture", ("older than the session's first captured exchange",)
         said = "no captured exchange has its request id or message id"
         if missing := evidence.missing_sequences:
             named = ", ".join(map(str, missing[:5])) + ("…" if len(missing) > 5 else "")
@@ -198,7 +198,7 @@ class _Alone:
 
 def _what_broke(call: Exchange) -> tuple[str, ...]:
     if call.status is None:
-        return (f"no answer ({call.ended_by})",)
+        return (f"no response ({call.ended_by})",)
     if call.failed:
         return (f"status {call.status}" + (f", {call.error}" if call.error else ""),)
     return (f"the answer was cut off ({call.ended_by})",)

@@ -1,8 +1,8 @@
-"""Pairs each call on the wire with its turn in the transcript. Pure.
+"""Match each call on the wire with its turn in the transcript. Pure.
 
-By request id where the message ids do not contradict it, then by message id. By numbers and time
-only where a line carries neither id; such a pair is marked as a guess. What the client wrote
-itself, of an error say, is no answer to a call.
+First by request id, unless the message ids contradict it, then by message id. Lines with neither id
+are matched by token counts and time, and such a pair is marked as heuristic. Lines that the client
+wrote itself, for example about an error, do not match a call.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,8 +12,8 @@ from ccwire.wire.format import Exchange
 from ccwire.wire.usage import fingerprint
 from correlate.transcript.turns import Turn
 
-_SLACK = 1.0  # seconds by which two clocks' readings of one moment may differ
-_LATEST = 60.0  # seconds after an answer's end by which its line is written
+_SLACK = 1.0  # tolerated clock difference in seconds
+_LATEST = 60.0  # seconds after an answer's end within which its line is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Joined:
 
 
 def join(calls: Sequence[Exchange], turns: Sequence[Turn]) -> Joined:
-    """`calls` are those to /v1/messages and its count_tokens, which never has a turn."""
+    """Match calls to /v1/messages and count_tokens with turns; count_tokens never has one."""
     pairing = _Pairing(calls, [turn for turn in turns if not turn.synthetic])
     pairing.by_request_id()
     pairing.by_message_id()
@@ -44,7 +44,7 @@ def join(calls: Sequence[Exchange], turns: Sequence[Turn]) -> Joined:
 
 
 class _Pairing:
-    """Each rule takes what it can pair off what the rules before it left."""
+    """Applies the rules in order; each matches what the previous ones left."""
 
     def __init__(self, calls: Sequence[Exchange], turns: Sequence[Turn]) -> None:
         self.calls = list(calls)
@@ -52,7 +52,7 @@ class _Pairing:
         self.pairs: list[Pair] = []
 
     def by_request_id(self) -> None:
-        """A request id alone is not enough: a retry's answer may stand under the first try's."""
+        """Match by request id; a retry's answer may have the first attempt's request id."""
         found: dict[str, list[Turn]] = {}
         for turn in self.turns.values():
             if turn.request_id:

@@ -1,4 +1,4 @@
-"""What tokens cost, by genai-prices: exactly, in Decimal, and as the client's doubles add up.
+"""The cost of tokens by genai-prices: exact, in Decimal, and in doubles as the client computes it.
 
 An unknown model or token class has no price, never a price of 0. List prices only: no discounts, no
 batches.
@@ -34,7 +34,7 @@ _TOKEN_PLACES = [
     for group in TOKEN_GROUPS
     if group.kind != "requests"
 ]
-_US_INFERENCE = Decimal("1.1")  # what inference held within the US costs, as a factor
+_US_INFERENCE = Decimal("1.1")  # price factor of US-only inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,7 @@ class Cost:
 class Price:
     """One call's price: exact, and in doubles as the client computes it.
 
-    Only doubles added up call by call, in the client's order, equal what it prints to the last
-    digit.
+    Only doubles summed call by call, in the client's order, equal its output to the last digit.
     """
 
     cost: Cost
@@ -70,9 +69,9 @@ class Price:
 def price(
     model: str | None, usage: RawUsage | None, tokens: Tokens, at: float | None
 ) -> Price | None:
-    """What a call cost; None where its model, or the way it was served, has no known price.
+    """Return the price of a call; None if its model or service level has no known price.
 
-    `tokens` are those of `usage`, counted already. Tokens of a class without a known price leave
+    `tokens` are the token counts of `usage`. Tokens of a class without a known price leave
     the whole call without one.
     """
     told = usage or {}

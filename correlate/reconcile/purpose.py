@@ -1,7 +1,7 @@
-"""What a call that the transcript does not show was for. Pure: evidence in, kind and reason out.
+"""Determine the purpose of a call that is not in the transcript. Pure.
 
-The client's own word goes first: the request class header, then the transcript's `querySource`.
-What is read off the request itself is marked as inferred.
+Explicit sources come first: the request class header, then the transcript's `querySource`. A
+purpose derived from the request's text is marked as inferred.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from correlate.transcript.records import ApiRequest
 _SOURCE_SLACK = 2.0  # seconds between an api-request record and its call
 _MAIN_SOURCES = ("sdk", "repl_main_thread", "agent:")
 
-# Phrases the client's own side requests are known by, in their system prompt or first message.
+# Phrases in the system prompt or first message that identify the client's side requests.
 _SYSTEM_PHRASES = (
     ("title", ("title",)),
     ("topic", ("isNewTopic", "new conversation topic")),
@@ -32,13 +32,13 @@ _COMPACTION_PHRASES = (
     "create a detailed summary of the conversation",
     "Your task is to create a detailed summary",
 )
-# All that a request's words may tell of what it was for.
+# All purposes that can be inferred from a request's text.
 PURPOSES = ("quota probe", "warm-up", "compaction", *(name for name, _ in _SYSTEM_PHRASES))
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts:
-    """What a request file says of a call's purpose, and a digest by which a repeat is known."""
+    """The purpose found in a request file, and a digest that identifies retries."""
 
     purpose: str | None
     tools: int
@@ -47,7 +47,7 @@ class RequestFacts:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a call was for. `explained` is false only for `unknown`."""
+    """The purpose of a call. `explained` is false only for `unknown`."""
 
     name: str
     evidence: tuple[str, ...]
@@ -58,7 +58,7 @@ class Purpose:
 
 
 def facts_of(body: Mapping[str, Any], told: object = None) -> RequestFacts:
-    """`body` is the request's JSON; `told`, what a scrubbed copy says its words were for."""
+    """Return the facts of a request body; `told` is the purpose stored in a scrubbed copy."""
     tools = body.get("tools")
     purpose = told if isinstance(told, str) else _purpose(body)
     return RequestFacts(purpose, len(tools) if isinstance(tools, list) else 0, _digest(body))
@@ -71,8 +71,8 @@ def purpose_of(
     *,
     turns_offer_tools: bool,
 ) -> Purpose | None:
-    """The kind of a finished call without a turn; None where nothing tells it."""
-    inferred = f", a {facts.purpose} (inferred from its request)" if facts and facts.purpose else ""
+    """Return the purpose of a finished call without a turn; None if it is unknown."""
+    inferred = f", {facts.purpose} (inferred from the request)" if facts and facts.purpose else ""
     if call.request_class in ("auxiliary", "compaction"):
         said = f"request class {call.request_class}{inferred}"
         return Purpose(call.request_class, (said,))
@@ -85,9 +85,9 @@ def purpose_of(
         return None
     if facts.purpose is not None:
         kind = "compaction" if facts.purpose == "compaction" else "auxiliary"
-        return Purpose(kind, (f"inferred: the request is a {facts.purpose}",))
+        return Purpose(kind, (f"inferred from the request: {facts.purpose}",))
     if not facts.tools and turns_offer_tools:
-        said = "inferred: it offers no tools, unlike every call that has a turn"
+        said = "inferred: the request has no tools, unlike calls with a turn"
         return Purpose("auxiliary", (said,))
     return None
 
@@ -97,13 +97,13 @@ def repeats(
     later: Exchange,
     facts: Mapping[int, RequestFacts],
 ) -> str | None:
-    """Why `later` is a repetition of `earlier`, or None."""
+    """Return why `later` is a retry of `earlier`, or None."""
     if later.kind != earlier.kind or later.agent_id != earlier.agent_id:
         return None
     if later.started < earlier.started or later.sequence == earlier.sequence:
         return None
     if earlier.request_sha256 and earlier.request_sha256 == later.request_sha256:
-        return "same request, byte for byte"
+        return "identical request"
     ours, theirs = facts.get(earlier.sequence), facts.get(later.sequence)
     if ours is not None and theirs is not None and ours.digest == theirs.digest:
         return "same messages"
@@ -111,7 +111,7 @@ def repeats(
 
 
 class Alike:
-    """Finds the calls whose request is the same, without a look at all the others."""
+    """An index of calls by request, to find calls with the same request."""
 
     def __init__(self, calls: Iterable[Exchange], facts: Mapping[int, RequestFacts]) -> None:
         self._facts = facts
@@ -121,7 +121,7 @@ class Alike:
                 self._groups.setdefault(key, []).append(call)
 
     def to(self, call: Exchange) -> list[Exchange]:
-        """In the order in which they began."""
+        """Return the calls with the same request, in the order in which they started."""
         found = {c.sequence: c for key in self._keys(call) for c in self._groups.get(key, ())}
         return sorted(found.values(), key=lambda call: call.started)
 
@@ -133,7 +133,7 @@ class Alike:
 
 
 def may_repeat(earlier: Exchange, later: Exchange) -> bool:
-    """Cheap test whether two request files are worth comparing."""
+    """Whether two request files are worth comparing, as a cheap test."""
     return (
         later.kind == earlier.kind
         and later.agent_id == earlier.agent_id
@@ -170,7 +170,7 @@ def _purpose(body: Mapping[str, Any]) -> str | None:
 
 
 def _digest(body: Mapping[str, Any]) -> str:
-    """Of what is asked, not how: streaming, limits and moved cache markers may change."""
+    """Return a digest of the messages; streaming, limits and cache markers may differ."""
     asked = _without_markers(body.get("messages"))
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 

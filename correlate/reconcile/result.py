@@ -1,4 +1,4 @@
-"""The records a reconciliation is made of: a finding a call, and one a turn without a call."""
+"""The records of a reconciliation: one finding per call and per turn without a call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ NOT_BILLED = ("count_tokens",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is known of one call, one turn, or both, and what proves it.
+    """The verdict on one call, one turn, or both, with its evidence.
 
-    `verdict` is that of DESIGN's table; a wire-only call's `kind` says which, a turn without a call
-    has its kind as verdict.
+    The verdicts are listed in the README. A wire-only call's `kind` is its cause; the verdict of a
+    turn without a call is its cause.
     """
 
     verdict: str
@@ -46,7 +46,7 @@ class Finding:
 
     @property
     def wire_usage(self) -> RawUsage:
-        """What the API billed as far as the wire told it: a cut answer told only its start."""
+        """The usage on the wire; an answer that was cut off has only its initial usage."""
         if self.call is None or self.kind in NOT_BILLED:
             return {}
         return self.call.usage or self.call.usage_at_start or {}
@@ -61,22 +61,22 @@ class Finding:
 
     @property
     def transcript_tokens(self) -> Tokens:
-        """What the session's own transcript counts: an inherited turn is another session's."""
+        """The tokens in the session's transcript; an inherited turn belongs to another session."""
         return Tokens() if self.verdict == "inherited" else Tokens.of(self.transcript_usage)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a turn without a call comes from, if its ids are another session's."""
+    """The session that a turn without a call was copied from."""
 
     session_id: str
     evidence: str
-    captured: bool = False  # its call is in another session's capture: no date is needed
+    captured: bool = False  # the call is in that session's capture, so no date is needed
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The client's own sum, held against the wire: cost-state, or the result that `-p` prints."""
+    """The client's total (cost-state, or the result of `-p`) compared with the wire."""
 
     name: str
     tokens: Mapping[str, Tokens]
@@ -93,7 +93,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """A session accounted for, call by call."""
+    """The findings of one session, call by call."""
 
     session_id: str
     claude_versions: tuple[str, ...]
@@ -121,7 +121,7 @@ class Reconciliation:
 
 
 def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
-    """How often each verdict was given; a wire-only call's kind with it."""
+    """Return the number of findings per verdict; wire-only calls are counted by kind."""
     counts: dict[str, Any] = {}
     for finding in findings:
         name = label(finding)

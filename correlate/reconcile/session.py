@@ -1,6 +1,6 @@
-"""Accounts for a captured session: reads its captures and transcripts, looks up what is in doubt.
+"""Reconcile a captured session: read its captures and transcripts and gather the evidence.
 
-The edge around `match`, `judge` and `witnesses`, which are pure.
+Does the file access for `match`, `judge` and `witnesses`, which are pure.
 """
 
 import time
@@ -31,17 +31,17 @@ from correlate.transcript.reader import Progress, Transcript, read_transcript
 
 @dataclass(frozen=True, slots=True)
 class TranscriptWait:
-    """How long to wait for a transcript that is not written out yet."""
+    """How long to wait for transcript lines that are not written yet."""
 
     tries: int = 40
     pause: float = 0.05
-    recent: float = 5.0  # an answer that ended longer ago is not waited for
+    recent: float = 5.0  # do not wait for answers that ended earlier than this
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
 
 
 class SessionReconciler:
-    """Accounts for the sessions of one capture folder, one at a time."""
+    """Reconciles the sessions of one capture folder, one at a time."""
 
     def __init__(
         self, captures: Path, claude: ClaudeDir, patience: TranscriptWait | None = None
@@ -58,7 +58,7 @@ class SessionReconciler:
         result: ClientTotals | None = None,
         progress: Progress | None = None,
     ) -> Reconciliation:
-        """`folder` is the session's own capture, or `unknown/`, where `session_id` picks."""
+        """Reconcile one session; `folder` is its capture, or `unknown/` with `session_id`."""
         own = folder.name != UNKNOWN
         manifest = read_manifest(folder) if own else Manifest(session_id=session_id or UNKNOWN)
         found, torn = read_exchange_lines(folder)
@@ -74,8 +74,8 @@ class SessionReconciler:
             numbered_from_one=1 not in missing,
         )
         call_findings, turn_findings = judge(joined, transcript, evidence)
-        notes = [f"exchanges.jsonl:{number} is not whole" for number in torn]
-        notes += [f"the request file of call {number} is not whole" for number in damaged]
+        notes = [f"exchanges.jsonl:{number} is malformed" for number in torn]
+        notes += [f"the request file of call {number} is damaged" for number in damaged]
         return Reconciliation(
             session_id=manifest.session_id,
             claude_versions=tuple(dict.fromkeys([*manifest.claude_versions, *transcript.versions])),
@@ -101,7 +101,7 @@ class SessionReconciler:
         own: bool,
         progress: Progress | None,
     ) -> tuple[Transcript, Sequence[Exchange], Joined]:
-        """Reads again while the newest answers may still be on their way into the file."""
+        """Read and join; repeat while the newest answers may not be written yet."""
 
         def read(files: SessionFiles) -> tuple[Transcript, Sequence[Exchange], Joined]:
             transcript = read_transcript(files, progress)
@@ -154,13 +154,13 @@ class SessionReconciler:
 def narrowed(
     session: Reconciliation, *, since_compact: bool = False, agent: str | None = None
 ) -> Reconciliation:
-    """Only what came after the last compaction, or only one agent's share; `main` is no agent.
+    """Return only the part after the last compaction, or of one agent; `main` is the main thread.
 
-    The client's own sums are of the whole session, so they are left out.
+    The client's totals are omitted, because they cover the whole session.
     """
     since = max(session.compacted_at, default=None) if since_compact else None
     if since_compact and since is None:
-        note = "there was no compaction: this is the whole session"
+        note = "the session has no compaction; showing the whole session"
         session = replace(session, notes=(*session.notes, note))
     if since is None and agent is None:
         return session
@@ -199,7 +199,7 @@ def _began(manifest: Manifest, exchanges: Sequence[Exchange]) -> float | None:
 
 
 def _missing(folder: Path, exchanges: Sequence[Exchange]) -> tuple[int, ...]:
-    """Numbers that were given and have no line, those still under way aside."""
+    """Return sequence numbers without a line, except those of calls in flight."""
     there = {exchange.sequence for exchange in exchanges}
     gone = [n for n in range(1, max(there, default=0) + 1) if n not in there]
     return tuple(n for n in gone if not _under_way(folder, n))
@@ -212,9 +212,9 @@ def _under_way(folder: Path, sequence: int) -> bool:
 def _facts(
     folder: Path, calls: Sequence[Exchange], joined: Joined
 ) -> tuple[Mapping[int, RequestFacts], list[int]]:
-    """Opens request files only for calls without a turn, and for what may repeat a failed one.
+    """Read the request files of calls without a turn, and of possible retries of failed calls.
 
-    Gives what they say, and which of them are not whole. A capture without them has its numbers.
+    Returns their facts and the sequence numbers of damaged files. Missing files are skipped.
     """
     wanted = {call.sequence for call in joined.calls_alone if call.kind == "messages"}
     as_long: dict[int | None, list[Exchange]] = {}
@@ -244,7 +244,7 @@ def _facts(
 
 
 def _agent_types(manifest: Manifest, transcript: Transcript) -> dict[str, str | None]:
-    """The transcript's word first; what the wire or a hook said where that is silent."""
+    """Return agent types from the transcript, else from the wire or a hook."""
     types = dict(manifest.agents)
     for agent in transcript.agents.values():
         types[agent.agent_id] = agent.type or types.get(agent.agent_id)

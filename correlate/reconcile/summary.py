@@ -1,4 +1,4 @@
-"""A session in a few figures: turns, tools, files, context, cache. Pure."""
+"""Summary figures of a session: turns, tools, files, context, cache. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ _WRITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """`context_last` and `context_peak` are the main thread's prompts, cached or not.
+    """`context_last` and `context_peak` are prompt tokens of the main thread, cached or not.
 
-    A cache that is read less is no compaction: those are counted by their own records.
+    Compactions are counted by their records, not derived from cache reads.
     """
 
     turns: int
@@ -25,7 +25,7 @@ class Summary:
     compactions: int
     context_last: int
     context_peak: int
-    cache_share: float | None  # of all prompt tokens, how many were read from the cache
+    cache_share: float | None  # share of prompt tokens read from the cache
 
 
 def summarize(session: Reconciliation) -> Summary:

@@ -1,4 +1,4 @@
-"""Adds up a reconciliation: tokens and dollars, by model and side, and what sets them apart."""
+"""Sum up a reconciliation: tokens and dollars per model and side, and the causes of differences."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from correlate.reconcile.result import Finding, Reconciliation, label
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side's sum: the wire's, the transcript's, or the client's own.
+    """The totals of one side: wire, transcript or client.
 
-    `usd` is added up in doubles, as the client does; `costs` is exact. A model without a known
-    price is named in `unpriced`, and its tokens are in no dollar figure.
+    `usd` is summed in doubles, as in the client; `costs` is exact. A model without a known price is
+    listed in `unpriced` and not included in any dollar figure.
     """
 
     tokens: Mapping[str, Tokens] = field(default_factory=dict)
@@ -44,11 +44,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What one verdict takes the transcript away from the wire."""
+    """The difference between wire and transcript due to one verdict."""
 
     label: str
     findings: int
-    missing: Tokens  # wire less transcript
+    missing: Tokens  # wire minus transcript
     usd: Decimal | None
 
 
@@ -61,13 +61,13 @@ class Totals:
 
     @property
     def off(self) -> Tokens:
-        """By how much the transcript alone falls short of the wire."""
+        """Wire minus transcript."""
         return self.wire.total - self.transcript.total
 
 
 @dataclass(frozen=True, slots=True)
 class GrandTotal:
-    """What several sessions add up to."""
+    """The totals of several sessions."""
 
     sessions: int = 0
     calls: int = 0
@@ -131,7 +131,7 @@ _NOTHING = Price(Cost(), 0.0)
 
 
 def _as_they_ended(bills: list[_Bills]) -> list[_Bills]:
-    """The order in which the client adds them."""
+    """Sort by end time: the order in which the client adds them."""
     called = [(b.finding.call.ended or b.finding.call.started, b) for b in bills if b.finding.call]
     return [bill for _, bill in sorted(called, key=lambda timed: timed[0])]
 

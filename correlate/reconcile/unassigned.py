@@ -1,7 +1,7 @@
-"""Picks a session's calls out of `unknown/`, where those land that name no session. Pure.
+"""Select a session's calls from `unknown/`, which contains calls without a session id. Pure.
 
-The oldest clients send no session id at all: there only the answers' ids, which their transcript
-repeats, and the process that sent the calls can tell.
+The oldest clients send no session id at all. Their calls are identified by the ids of the answers,
+which the transcript repeats, and by the process that sent them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from ccwire.wire.format import Exchange
 from correlate.transcript.turns import Turn
 
-_SOON = 5.0  # seconds after a failed call in which the client writes a line of its own about it
-_AROUND = 60.0  # seconds before and after its known calls in which a process works on a session
+_SOON = 5.0  # seconds within which the client writes a line about a failed call
+_AROUND = 60.0  # seconds around known calls in which a process belongs to the session
 
 
 def unassigned_calls(exchanges: Sequence[Exchange], turns: Iterable[Turn]) -> list[Exchange]:
-    """The calls whose ids the turns have, and what the same processes sent around them."""
+    """Return the calls whose ids occur in the turns, and those of the same processes near them."""
     turns = list(turns)
     ids = {name for turn in turns for name in (turn.message_id, turn.request_id) if name}
     own = [e for e in exchanges if e.message_id in ids or e.request_id in ids]
@@ -33,7 +33,7 @@ def unassigned_calls(exchanges: Sequence[Exchange], turns: Iterable[Turn]) -> li
 
 
 def _told_of(turn: Turn, exchange: Exchange) -> bool:
-    """A line about an error has no id of the call that failed: only the time ties them."""
+    """Whether a turn reports this failed call; such a line has no ids, only the time matches."""
     if not turn.synthetic or turn.started is None or not exchange.failed:
         return False
     return 0 <= turn.started - (exchange.ended or exchange.started) <= _SOON

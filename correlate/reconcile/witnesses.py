@@ -1,6 +1,6 @@
-"""The client's own sums, held against the wire: cost-state, and the result that `-p` prints. Pure.
+"""Compare the client's totals with the wire: cost-state, and the result that `-p` prints. Pure.
 
-Both count every call of a session, side calls included, so they see what a transcript cannot.
+Both count every call of a session, including side calls that are not in the transcript.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,17 +14,17 @@ from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Witness
 from correlate.transcript.records import CostState
 
-_MOST_TRIES = 10  # their subsets are tried one by one
+_MOST_TRIES = 10  # all their subsets are tried
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTotals:
-    """A client's sum as it stands: tokens by model, and dollars."""
+    """A total reported by the client: tokens by model, and dollars."""
 
     name: str
     tokens: Mapping[str, Tokens]
     usd: float | None
-    tells_ages: bool = True  # whether 5 m and 1 h cache writes are told apart
+    tells_ages: bool = True  # whether 5 m and 1 h cache writes are separate
 
     @property
     def total(self) -> Tokens:
@@ -37,7 +37,10 @@ def cost_state_totals(state: CostState) -> ClientTotals:
 
 
 def result_totals(result: Mapping[str, Any]) -> ClientTotals | None:
-    """Of the object that `claude -p --output-format json` prints; older ones lack `modelUsage`."""
+    """Return the totals in the output of `claude -p --output-format json`.
+
+    None for older clients, which do not print `modelUsage`.
+    """
     usage = result.get("modelUsage")
     usd = number(result.get("total_cost_usd"))
     if usd is None:
@@ -49,7 +52,7 @@ def result_totals(result: Mapping[str, Any]) -> ClientTotals | None:
 
 
 def result_in(printed: Any) -> Mapping[str, Any] | None:
-    """The last result in what `-p` printed: an object, an array, or stream-json's lines."""
+    """Return the last result in the output of `-p`: an object, an array, or stream-json lines."""
     if isinstance(printed, Mapping):
         return printed if printed.get("type") == "result" else None
     found = [result_in(item) for item in printed] if isinstance(printed, list) else []
@@ -64,9 +67,10 @@ def hold_against(
     *,
     earlier_unseen: bool,
 ) -> Witness:
-    """`bases`: sums the session may have begun with, those of the session it was forked from.
+    """Compare the client's totals with the wire.
 
-    `earlier_unseen`: the capture began in the middle, so that side calls may be missing from it.
+    `bases`: totals the session may have started with, from the session it was forked from.
+    `earlier_unseen`: the capture started mid-session, so side calls may be missing from it.
     """
     wire = sum((finding.wire_tokens for finding in calls), Tokens())
     uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
@@ -76,20 +80,20 @@ def hold_against(
     claims = (f.transcript_tokens - f.wire_tokens for f in disputed)
     if disputed and residual and residual == _as_counted(sum(claims, Tokens()), account):
         named = ", ".join(str(f.call.sequence) for f in disputed if f.call)
-        said = f"equals the wire if call {named} is as the transcript has it"
+        said = f"equals the wire with the transcript's usage for call {named}"
         return Witness(account.name, account.tokens, account.usd, residual, True, True, (said,))
     counted = [(f.call.sequence, f.wire_tokens) for f in _tries(calls) if f.call]
     tries = [(sequence, _as_counted(tokens, account)) for sequence, tokens in counted]
     agrees, explained, evidence = _explain(residual, tries, bases, earlier_unseen)
     if off_wire:
-        evidence = (*evidence, f"{len(uncaptured)} turns that were not captured are added")
+        evidence = (*evidence, f"including {len(uncaptured)} turns that were not captured")
     return Witness(account.name, account.tokens, account.usd, residual, agrees, explained, evidence)
 
 
 def _tries(calls: Sequence[Finding]) -> list[Finding]:
-    """Calls whose answer was cut off, and those made over again without streaming.
+    """Return the calls that were cut off or retried without streaming.
 
-    Which of them the client counts differs from release to release.
+    Which of these the client counts depends on its release.
     """
     found = []
     for finding in calls:
@@ -115,25 +119,25 @@ def _explain(
     bases: Iterable[Tokens],
     earlier_unseen: bool,
 ) -> tuple[bool, bool, tuple[str, ...]]:
-    """Only an equality to the token explains a difference."""
+    """Return agrees, explained and evidence; only an exact match explains a difference."""
     if not residual:
-        return True, True, ("equals the wire, token for token",)
+        return True, True, ("equals the wire exactly",)
     for base in (Tokens(), *bases):
-        forked = " and what the session was forked with" if base else ""
+        forked = " plus the totals inherited from the forked session" if base else ""
         if (left_out := _left_out(base - residual, tries)) is None:
             continue
         if not left_out:
             return True, True, (f"equals the wire{forked}",)
         named = ", ".join(map(str, left_out))
-        said = f"equals the wire{forked} less call {named}: cut off, or made over again"
+        said = f"equals the wire{forked} without call {named}, which was cut off or retried"
         return True, True, (said,)
     if earlier_unseen and _none_negative(residual):
-        return False, True, ("more than the wire: it counts calls from before the capture",)
-    return False, False, (f"differs from the wire by {_told(residual)}, and nothing tells why",)
+        return False, True, ("exceeds the wire: it includes calls from before the capture",)
+    return False, False, (f"differs from the wire by {_told(residual)}; cause unknown",)
 
 
 def _left_out(missing: Tokens, tries: Sequence[tuple[int, Tokens]]) -> tuple[int, ...] | None:
-    """The tries that add up to what is missing; None if none do."""
+    """Return the attempts that add up to the missing tokens; None if none do."""
     for size in range(len(tries) + 1):
         for chosen in combinations(tries, size):
             if sum((tokens for _, tokens in chosen), Tokens()) == missing:

@@ -91,7 +91,7 @@ def test_reconcile_says_the_same_of_a_packed_session(captures: Path) -> None:
     before = run(captures, "reconcile", SESSION, "--json").output
     run(captures, "pack", SESSION)
     assert run(captures, "reconcile", SESSION, "--json").output == before
-    assert "inferred: it offers no tools" in before
+    assert "inferred: the request has no tools" in before
 
 
 def test_schema_sees_the_same_in_a_packed_session(captures: Path, folder: Path) -> None:

@@ -87,7 +87,7 @@ def test_what_is_unexplained_is_named_and_gives_exit_code_1(folder: Path) -> Non
     break_transcript(folder)
     result = run(folder, SESSION)
     assert result.exit_code == 1
-    assert "call 1: wire-only: unknown: a whole answer" in result.stdout
+    assert "call 1: wire-only: unknown: complete answer" in result.stdout
     assert result.stdout.rstrip().endswith("1 unexplained")
     assert run(folder, SESSION, "--json").exit_code == 1
 
@@ -176,8 +176,8 @@ def test_an_agent_that_is_not_there_is_one_sentence(folder: Path) -> None:
 
 
 def test_a_missing_compaction_is_reported_if_requested(folder: Path) -> None:
-    assert "there was no compaction" in run(folder, SESSION, "--since-compact").output
-    assert "there was no compaction" not in run(folder, SESSION).output
+    assert "the session has no compaction" in run(folder, SESSION, "--since-compact").output
+    assert "the session has no compaction" not in run(folder, SESSION).output
 
 
 def test_a_session_without_a_transcript_says_so(folder: Path) -> None:

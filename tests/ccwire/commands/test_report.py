@@ -110,7 +110,7 @@ def test_missing_pieces_are_on_the_page_and_no_error(tmp_path: Path) -> None:
     page = (tmp_path / "here" / "ccwire-report-6f1c2d3e.html").read_text()
     assert "Call 1: the response file is damaged." in page
     assert "Call 2 has no request file." in page
-    assert "exchanges.jsonl:7 is not whole" in page
+    assert "exchanges.jsonl:7 is malformed" in page
 
 
 def test_a_session_of_the_unknown_folder_is_found_by_its_transcript(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_the_request_class_goes_first_and_what_is_inferred_says_so() -> None:
     facts = facts_of(said("x", "Write a title."))
     found = purpose_of(call(request_class="auxiliary"), facts, [], turns_offer_tools=True)
     assert found == Purpose(
-        "auxiliary", ("request class auxiliary, a title (inferred from its request)",)
+        "auxiliary", ("request class auxiliary, title (inferred from the request)",)
     )
     found = purpose_of(call(request_class="compaction"), None, [], turns_offer_tools=True)
     assert found == Purpose("compaction", ("request class compaction",))
@@ -77,14 +77,14 @@ def test_a_call_without_tools_is_a_side_call_where_turns_have_them() -> None:
     made = call(request_class=None)
     found = purpose_of(made, facts, [], turns_offer_tools=True)
     assert found is not None
-    assert found.evidence[0].startswith("inferred: it offers no tools")
+    assert found.evidence[0].startswith("inferred: the request has no tools")
     assert purpose_of(made, facts, [], turns_offer_tools=False) is None
 
 
 def test_the_same_bytes_are_the_same_request() -> None:
     first = call(request_sha256="a")
     again = call(sequence=2, request_sha256="a", started=first.started + 1)
-    assert repeats(first, again, {}) == "same request, byte for byte"
+    assert repeats(first, again, {}) == "identical request"
     assert repeats(again, first, {}) is None
     assert repeats(first, first, {}) is None
 

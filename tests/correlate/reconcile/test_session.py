@@ -124,7 +124,7 @@ def test_a_removed_turn_is_a_call_of_unknown_kind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [(1, "content block 0 of the answer"), (2, "the answer called a tool")],
+    [(1, "content block 0 of the answer"), (2, "the answer's tool call is missing")],
 )
 def test_a_removed_line_of_a_split_turn_is_missed(tmp_path: Path, line: int, said: str) -> None:
     path = write(made_session(), tmp_path)
@@ -176,7 +176,9 @@ def test_a_forks_inherited_turns_are_not_counted_again(tmp_path: Path) -> None:
     assert totals_of(session).transcript.total.output == 60
     (witness,) = session.witnesses
     assert witness.agrees
-    assert witness.evidence == ("equals the wire and what the session was forked with",)
+    assert witness.evidence == (
+        "equals the wire plus the totals inherited from the forked session",
+    )
     assert session.unexplained == 0
 
 
@@ -215,7 +217,7 @@ def test_synthetic_lines_answer_no_call(tmp_path: Path) -> None:
     assert session.calls[-1].kind == "failed"
     assert session.calls[-1].evidence[:2] == (
         "status 400, too long",
-        "a synthetic line names its request id",
+        "a synthetic line contains its request id",
     )
 
 
@@ -229,7 +231,7 @@ def test_a_failed_call_is_tied_to_the_one_that_repeated_it(tmp_path: Path) -> No
     write(made, tmp_path)
     session = account(tmp_path)
     assert [finding.kind for finding in session.calls] == ["retried", "retried", "main", "aborted"]
-    assert session.calls[0].evidence[-1] == "repeated by call 2: same request, byte for byte"
+    assert session.calls[0].evidence[-1] == "retried by call 2: identical request"
     assert session.unexplained == 0
 
 
@@ -247,7 +249,7 @@ def test_a_repetition_without_streaming_is_known_by_its_messages(tmp_path: Path)
     write_request(folder, made.exchanges[2], {"messages": [{"role": "user", "content": marked}]})
     session = account(tmp_path)
     assert session.calls[0].kind == "retried"
-    assert session.calls[0].evidence[-1] == "repeated by call 2: same messages"
+    assert session.calls[0].evidence[-1] == "retried by call 2: same messages"
 
 
 def test_a_side_call_without_a_class_is_told_by_its_request(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ def test_a_side_call_without_a_class_is_told_by_its_request(tmp_path: Path) -> N
     write_request(tmp_path / "captures" / SESSION, made.exchanges[1], probe)
     (_, side) = account(tmp_path).calls
     assert (side.verdict, side.kind) == ("wire-only", "auxiliary")
-    assert side.evidence == ("inferred: the request is a quota probe",)
+    assert side.evidence == ("inferred from the request: quota probe",)
 
 
 def test_a_cost_record_that_counts_more_than_the_wire_is_unexplained(tmp_path: Path) -> None:
@@ -270,7 +272,7 @@ def test_a_cost_record_that_counts_more_than_the_wire_is_unexplained(tmp_path: P
     session = account(tmp_path)
     (witness,) = session.witnesses
     assert not witness.explained
-    assert witness.evidence == ("differs from the wire by +1 output, and nothing tells why",)
+    assert witness.evidence == ("differs from the wire by +1 output; cause unknown",)
     assert session.unexplained == 1
 
 
@@ -365,7 +367,7 @@ def test_a_torn_line_of_the_capture_is_noted(tmp_path: Path) -> None:
     write(made_session(), tmp_path)
     path = tmp_path / "captures" / SESSION / EXCHANGES
     path.write_bytes(path.read_bytes() + b'{"sequence": 5, "flow')
-    assert account(tmp_path).notes == ("exchanges.jsonl:5 is not whole",)
+    assert account(tmp_path).notes == ("exchanges.jsonl:5 is malformed",)
 
 
 def test_a_damaged_request_file_is_noted_and_the_numbers_stand(tmp_path: Path) -> None:
@@ -374,7 +376,7 @@ def test_a_damaged_request_file_is_noted_and_the_numbers_stand(tmp_path: Path) -
     folder = tmp_path / "captures" / SESSION
     (folder / file_name(3, "req", made.exchanges[2].path)).write_bytes(b'{"body": {"da')
     session = account(tmp_path)
-    assert session.notes == ("the request file of call 3 is not whole",)
+    assert session.notes == ("the request file of call 3 is damaged",)
     assert session.unexplained == 0
 
 

@@ -51,7 +51,7 @@ def test_an_answer_that_was_cut_off_may_be_left_out() -> None:
     cut = finding(20, sequence=7, complete=False)
     witness = held(10, finding(10), cut)
     assert witness.explained
-    assert witness.evidence == ("equals the wire less call 7: cut off, or made over again",)
+    assert witness.evidence == ("equals the wire without call 7, which was cut off or retried",)
 
 
 def test_only_an_equality_explains_not_a_likely_story() -> None:
@@ -90,8 +90,10 @@ def test_a_disputed_call_is_told_once_and_the_witness_takes_a_side() -> None:
     disputed = Finding(
         verdict="differs", kind="main", explained=False, evidence=(), call=call, turn=turn
     )
-    assert held(40, disputed).evidence == ("equals the wire if call 1 is as the transcript has it",)
-    assert held(99, disputed).evidence == ("equals the wire, token for token",)
+    assert held(40, disputed).evidence == (
+        "equals the wire with the transcript's usage for call 1",
+    )
+    assert held(99, disputed).evidence == ("equals the wire exactly",)
 
 
 def test_an_account_is_by_model_without_the_mark_of_a_long_window() -> None:

@@ -193,7 +193,7 @@ def test_damaged_lines_are_told_of_the_copy_too(tmp_path: Path) -> None:
         file.write(b'{"sequence": 9, "flow_id": "zebra')
     found = account(captures, claude_dir, SESSION)
     assert len(found["bad_lines"]) == 4
-    assert found["notes"] == ["exchanges.jsonl:7 is not whole"]
+    assert found["notes"] == ["exchanges.jsonl:7 is malformed"]
     copied = scrub(captures, claude_dir, SESSION, tmp_path / "copy")
     copy = account(tmp_path / "copy/captures", tmp_path / "copy/claude", copied.session_id)
     assert [bad.partition(":")[2] for bad in copy["bad_lines"]] == [
