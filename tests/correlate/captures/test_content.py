@@ -1,4 +1,4 @@
-"""What stands in a call's files, whether they lie open, are packed, damaged or gone."""
+"""The content of a call's files, whether unpacked, packed, damaged or missing."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_a_turn_s_blocks_come_with_their_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_threads_are_told_apart(tmp_path: Path) -> None:
+def test_threads_are_distinguished(tmp_path: Path) -> None:
     account = small_session().account(tmp_path)
     threads = [thread_of(finding.call, finding.turn) for finding in account.calls if finding.call]
     main, agent = ("messages", None, False), ("messages", "a1b2c3d4e5", False)

@@ -36,7 +36,7 @@ def write(folder: Path, *lines: bytes) -> Path:
     return folder
 
 
-def test_the_folders_of_sessions_are_told_from_all_else(tmp_path: Path) -> None:
+def test_session_folders_are_distinguished_from_other_files(tmp_path: Path) -> None:
     for name in ("s-2", "s-1", "unknown", "not a session"):
         write(tmp_path / name, line(1))
     (tmp_path / "empty").mkdir()
@@ -103,7 +103,7 @@ def test_lone_surrogates_are_read(tmp_path: Path) -> None:
         '{"session_id":"s","first_seen":"yesterday"}',
     ],
 )
-def test_a_manifest_that_is_none_says_only_the_name(tmp_path: Path, text: str | None) -> None:
+def test_an_invalid_manifest_contains_only_the_session_id(tmp_path: Path, text: str | None) -> None:
     folder = tmp_path / "s-1"
     folder.mkdir()
     if text is not None:

@@ -62,7 +62,7 @@ def test_another_speaker_is_another_message() -> None:
     assert [(change.place, change.change) for change in found] == [("messages[0]", "changed")]
 
 
-def test_tools_are_told_apart_by_name_not_order() -> None:
+def test_tools_are_compared_by_name_not_order() -> None:
     assert changes(tools=list(reversed(ONE["tools"]))) == []
     found = changes(tools=[{"name": "Bash", "description": "runs more"}, {"name": "Write"}])
     assert [(change.place, change.change) for change in found] == [

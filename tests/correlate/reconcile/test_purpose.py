@@ -37,11 +37,11 @@ def said(text: str, system: str = "") -> dict[str, Any]:
         ({"messages": "odd", "tools": "odd"}, None),
     ],
 )
-def test_a_request_tells_what_it_is_for(body: dict[str, Any], purpose: str | None) -> None:
+def test_a_purpose_is_inferred_from_the_request(body: dict[str, Any], purpose: str | None) -> None:
     assert facts_of(body).purpose == purpose
 
 
-def test_the_request_class_goes_first_and_what_is_inferred_says_so() -> None:
+def test_the_request_class_comes_first_and_inferences_are_marked() -> None:
     facts = facts_of(said("x", "Write a title."))
     found = purpose_of(call(request_class="auxiliary"), facts, [], turns_offer_tools=True)
     assert found == Purpose(
@@ -51,7 +51,7 @@ def test_the_request_class_goes_first_and_what_is_inferred_says_so() -> None:
     assert found == Purpose("compaction", ("request class compaction",))
 
 
-def test_a_query_source_at_the_same_moment_tells_the_kind() -> None:
+def test_a_query_source_at_the_same_moment_gives_the_kind() -> None:
     made = call(request_class=None)
     source = ApiRequest("r1", "compact", made.started - 0.1, None)
     found = purpose_of(made, None, [source], turns_offer_tools=True)
@@ -67,7 +67,7 @@ def test_a_query_source_at_the_same_moment_tells_the_kind() -> None:
         ApiRequest("r1", "compact", 1_794_000_002.0, "another agent"),
     ],
 )
-def test_another_query_source_tells_nothing(source: ApiRequest) -> None:
+def test_another_query_source_is_ignored(source: ApiRequest) -> None:
     made = call(request_class=None)
     assert purpose_of(made, None, [source], turns_offer_tools=True) is None
 

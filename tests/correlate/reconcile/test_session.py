@@ -1,4 +1,4 @@
-"""A whole session accounted for, from files: the verdicts, and the honest failures."""
+"""Reconciling a whole session from files: the verdicts and the unexplained cases."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ IMPATIENT = TranscriptWait(tries=0)
 
 
 def made_session(**more: Any) -> MadeSession:
-    """A prompt, a tool call, a subagent, a side call, an answer."""
+    """A session with a prompt, a tool call, a subagent, a side call and an answer."""
     made = MadeSession(SESSION, **more)
     made.prompt("go")
     made.call(("text", "tool_use"), output=249)
@@ -64,7 +64,7 @@ def test_a_whole_session_is_explained(tmp_path: Path) -> None:
     assert totals.off == Tokens.of(made_usage(3, 11))
 
 
-def test_a_transcript_of_placeholders_says_so(tmp_path: Path) -> None:
+def test_a_transcript_of_placeholders_gets_placeholder_verdicts(tmp_path: Path) -> None:
     write(made_session(final=False, version="2.1.39"), tmp_path)
     session = account(tmp_path)
     assert counted(session.findings) == {"placeholder": 3, "wire-only: auxiliary": 1}
@@ -144,7 +144,7 @@ def test_two_calls_with_equal_usage_stay_two(tmp_path: Path) -> None:
     assert totals_of(session).wire.total.output == 100
 
 
-def test_a_capture_begun_in_the_middle_says_so(tmp_path: Path) -> None:
+def test_turns_before_the_capture_get_before_capture_verdicts(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call()
     made.call()
@@ -252,7 +252,7 @@ def test_a_repetition_without_streaming_is_known_by_its_messages(tmp_path: Path)
     assert session.calls[0].evidence[-1] == "retried by call 2: same messages"
 
 
-def test_a_side_call_without_a_class_is_told_by_its_request(tmp_path: Path) -> None:
+def test_a_side_call_without_a_class_is_inferred_from_its_request(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call()
     made.call(in_transcript=False, request_class=None, tools=0)
@@ -276,7 +276,7 @@ def test_a_cost_record_that_counts_more_than_the_wire_is_unexplained(tmp_path: P
     assert session.unexplained == 1
 
 
-def test_a_line_without_ids_is_joined_by_numbers_and_says_it_is_a_guess(tmp_path: Path) -> None:
+def test_a_line_without_ids_is_joined_by_numbers_and_marked_heuristic(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call()
     del made.lines[0]["requestId"]

@@ -19,7 +19,7 @@ from tests.correlate.folding import fold
 
 
 def finding(output: int, verdict: str = "match", **call: Any) -> Finding:
-    """A call with this output, joined or not, as `verdict` says."""
+    """Return a finding for a call with this output and verdict."""
     made: Exchange = MadeSession("5e551011").call(usage={"output_tokens": output}, **call)
     return Finding(verdict=verdict, kind="main", explained=True, evidence=(), call=made)
 
@@ -79,7 +79,7 @@ def test_a_capture_begun_in_the_middle_lacks_what_was_before() -> None:
     assert not less.explained
 
 
-def test_a_disputed_call_is_told_once_and_the_witness_takes_a_side() -> None:
+def test_a_disputed_call_is_reported_once_with_the_side_of_the_client_totals() -> None:
     made = MadeSession("5e551011")
     call = made.call(usage={"output_tokens": 99})
     line = {**made.lines[0]}

@@ -1,4 +1,4 @@
-"""A made-up session with everything a report shows: request and response files too."""
+"""A made-up session with everything a report shows, including request and response files."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ NO_WAITING = TranscriptWait(tries=0)
 
 
 class ReportSession(MadeSession):
-    """A `MadeSession` that remembers what was said, and writes it down as a capture has it."""
+    """A `MadeSession` that also writes the content of its calls as a capture."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,7 +42,7 @@ class ReportSession(MadeSession):
         self._say(agent_id, "user", [{"type": "tool_result", "tool_use_id": tool, "content": text}])
 
     def call(self, blocks: tuple[str, ...] = ("text",), **given: Any) -> Exchange:
-        """`wire` and `answer` stand in for what is read off the transcript's lines."""
+        """Add a call; `wire` and `answer` replace the content from the transcript's lines."""
         wire: list[dict[str, Any]] | None = given.pop("wire", None)
         plain: Any = given.pop("answer", None)
         agent = given.get("agent_id")
@@ -69,7 +69,7 @@ class ReportSession(MadeSession):
         return folder
 
     def account(self, root: Path) -> Reconciliation:
-        """Writes all of it under `root` and accounts for it."""
+        """Write the session under `root` and reconcile it."""
         self.write(root / "claude", root / "captures")
         accountant = SessionReconciler(root / "captures", ClaudeDir(root / "claude"), NO_WAITING)
         return accountant.account(root / "captures" / self.session_id)
@@ -126,7 +126,7 @@ def small_session(**given: Any) -> ReportSession:
 
 
 def long_session(calls: int, agents: int = 6, remembered: int = 6) -> ReportSession:
-    """So many calls over threads that take turns; a conversation soon starts over."""
+    """Return a session with this many calls, alternating between threads with restarts."""
     made = ReportSession("6f1c2d3e-0000-4000-8000-00000000ffff", final=False)
     words = "amber basin cedar delta ember fjord grove harbor island juniper kettle lantern "
     for number in range(calls):

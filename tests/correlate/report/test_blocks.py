@@ -1,4 +1,4 @@
-"""A content block as a reader sees it."""
+"""The title and text of a content block."""
 
 from typing import Any
 

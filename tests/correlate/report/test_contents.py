@@ -1,4 +1,4 @@
-"""What a call's request added and what came back, as pieces that fit on a page."""
+"""A request's changes and its answer, as pieces that fit on a page."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_a_changed_block_shows_both_texts() -> None:
     assert piece == Piece("text", "Yes.", "changed", "x.jsonl:4", "No.")
 
 
-def test_a_missing_and_an_added_block_are_told_apart() -> None:
+def test_a_missing_and_an_added_block_are_distinguished() -> None:
     extra = {"type": "thinking", "thinking": "Only told."}
     pieces = answer_pieces([TEXT, CALL], [(extra, "x.jsonl:3"), (CALL, "x.jsonl:5")])
     assert [(p.text[:10], p.mark, p.line) for p in pieces] == [
@@ -118,7 +118,7 @@ def test_everything_fits_where_there_is_room() -> None:
     assert left_out == 0
 
 
-def test_long_texts_are_cut_and_say_by_how_much() -> None:
+def test_long_texts_are_cut_and_report_the_omitted_length() -> None:
     pieces = [Piece("text", "a" * 9_000, "changed", "x:1", "b" * 9_000), Piece("text", "short")]
     _, answer, _ = fit_to_page(None, pieces, 2_325)
     assert [(len(p["text"]), p.get("left_out"), p.get("other_left_out")) for p in answer] == [

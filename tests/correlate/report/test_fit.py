@@ -1,4 +1,4 @@
-"""Captured text on the page: nothing unseen in it, and never too much of it."""
+"""Captured text on the page: control characters are visible and the size is limited."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The page's data: reconcile's own numbers, and what the page needs to draw them."""
+"""The page's data: the numbers of reconcile, and what the page needs to draw them."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def model(source: Source) -> Model:
     return page_model(source)
 
 
-def test_what_reconcile_says_is_in_it_whole(source: Source, model: Model) -> None:
+def test_the_output_of_reconcile_is_included_in_full(source: Source, model: Model) -> None:
     assert model["reconcile"] == session_json(source.session, source.totals)
 
 
@@ -39,7 +39,7 @@ def test_rows_add_up_to_the_totals(model: Model) -> None:
     assert [sum(column) for column in zip(*said, strict=True)] == [told[name] for name in names]
 
 
-def test_the_top_tells_what_the_session_was(model: Model) -> None:
+def test_the_header_describes_the_session(model: Model) -> None:
     about = model["about"]
     assert about["verdict"] == {
         "sentence": "6 of 6 calls reconciled; the transcript under-reports output by 99 %.",
@@ -90,7 +90,7 @@ def test_a_session_of_which_nothing_was_captured_is_a_page(tmp_path: Path) -> No
 
 
 def heavy(calls: int) -> ReportSession:
-    """Each call brings more than there is room for, full of what is escaped."""
+    """Each call has more text than fits, full of characters that are escaped."""
     made = ReportSession("6f1c2d3e-0000-4000-8000-00000000000d")
     for number in range(calls):
         made.said.clear()

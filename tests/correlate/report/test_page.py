@@ -1,4 +1,4 @@
-"""The page around the data: nothing in it can get out of it."""
+"""The page around the data: embedded data cannot break out of its element."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ NASTY = "</script><script>alert(1)</script><!-- \"'` & \u2028\u2029 \x00\x1b[31m
 
 
 class Elements(HTMLParser):
-    """What a browser would see: elements, and the text of each script and style."""
+    """Collects what a browser would parse: elements, and the text of scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=False)
@@ -65,7 +65,7 @@ def test_the_text_is_all_there_and_visible(tmp_path: Path) -> None:
     assert content["request"]["pieces"][0]["text"] == text
 
 
-def test_json_is_inert_wherever_it_stands() -> None:
+def test_json_is_inert_anywhere_in_a_page() -> None:
     written = inert_json({NASTY: [NASTY, 1, None, True, 1 << 80, 1.5, (2,)]})
     assert re.search("[<>&\u2028\u2029\x00-\x1f]", written) is None
     spelled = NASTY.replace("\ud800", "\\ud800")

@@ -1,4 +1,4 @@
-"""What fills a request, by size: every byte in one part."""
+"""The sizes of a request's parts: every byte counts for one part."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a report reads; what cannot be read is named on the page and is no error."""
+"""Reading the data of a report; unreadable files are listed on the page."""
 
 import tempfile
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.properties import property_test
 
 
 def again(root: Path) -> Source:
-    """Reads what is on the disk by now."""
+    """Read the session again from disk."""
     claude = ClaudeDir(root / "claude")
     folder = root / "captures" / SESSION
     account = SessionReconciler(root / "captures", claude, NO_WAITING).account(folder)
@@ -47,7 +47,7 @@ def test_a_request_is_held_against_the_one_before_in_its_thread(tmp_path: Path) 
     ]
 
 
-def test_the_answer_stands_beside_its_lines(tmp_path: Path) -> None:
+def test_the_answer_is_paired_with_its_lines(tmp_path: Path) -> None:
     contents = small_session().source(tmp_path).contents
     assert [(piece["mark"], piece["line"]) for piece in contents[2]["answer"]] == [
         ("equal", f"{SESSION}.jsonl:2"),
@@ -58,7 +58,7 @@ def test_the_answer_stands_beside_its_lines(tmp_path: Path) -> None:
     assert "overloaded_error" in contents[1]["answer"][0]["text"]
 
 
-def test_a_missing_response_is_said(tmp_path: Path) -> None:
+def test_a_missing_response_is_reported(tmp_path: Path) -> None:
     small_session().account(tmp_path)
     (tmp_path / "captures" / SESSION / "0002_resp_v1_messages.json").unlink()
     source = again(tmp_path)
@@ -69,8 +69,8 @@ def test_a_missing_response_is_said(tmp_path: Path) -> None:
     assert [piece["title"] for piece in content["answer"]] == ["thinking", "text", "tool_use Bash"]
 
 
-def test_a_damaged_request_of_a_call_without_a_turn_is_said(tmp_path: Path) -> None:
-    """Such a request is also asked what it was for."""
+def test_a_damaged_request_of_a_call_without_a_turn_is_reported(tmp_path: Path) -> None:
+    """Side requests are read twice: their purpose is inferred from the file."""
     small_session().account(tmp_path)
     (tmp_path / "captures" / SESSION / "0005_req_v1_messages.json").write_bytes(b'{"cut')
     said = "Call 5: the request file is damaged."
@@ -78,7 +78,7 @@ def test_a_damaged_request_of_a_call_without_a_turn_is_said(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damage", [b'{"cut', b"[]", b"\x00\xff"])
-def test_a_damaged_file_is_said(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path, damage: bytes) -> None:
     small_session().account(tmp_path)
     (tmp_path / "captures" / SESSION / "0004_req_v1_messages.json").write_bytes(damage)
     source = again(tmp_path)
@@ -127,7 +127,7 @@ def test_packed_files_are_read(tmp_path: Path) -> None:
     assert again(tmp_path).contents == whole.contents
 
 
-def test_a_transcript_that_goes_away_meanwhile_is_said(tmp_path: Path) -> None:
+def test_a_transcript_that_disappears_is_reported(tmp_path: Path) -> None:
     account = small_session().account(tmp_path)
     for path in (tmp_path / "claude").rglob("*.jsonl"):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Who made each call, how it went, and where a thread's cache was lost."""
+"""The thread and outcome of each call, and where a thread lost its cache."""
 
 from dataclasses import replace
 from pathlib import Path

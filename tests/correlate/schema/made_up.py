@@ -1,4 +1,4 @@
-"""Captures, transcripts and hook payloads in their real places, all of it made up."""
+"""Made-up captures, transcripts and hook payloads in their real folders."""
 
 import copy
 import json
@@ -10,7 +10,7 @@ VERSION = "2.1.325"
 
 
 def request(sequence: int = 1, **body: Any) -> dict[str, Any]:
-    """A request file's value."""
+    """Return a parsed request file."""
     data = {
         "model": "claude-opus-5-5",
         "max_tokens": 32000,
@@ -54,7 +54,7 @@ def request(sequence: int = 1, **body: Any) -> dict[str, Any]:
 
 
 def response(sequence: int = 1, *more_events: dict[str, Any]) -> dict[str, Any]:
-    """A response file's value."""
+    """Return a parsed response file."""
     usage = {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 7}
     message: dict[str, Any] = {
         "id": "msg_1",
@@ -89,7 +89,7 @@ def response(sequence: int = 1, *more_events: dict[str, Any]) -> dict[str, Any]:
 
 
 def record(kind: str = "user", **more: Any) -> dict[str, Any]:
-    """A transcript's line."""
+    """Return a transcript line."""
     return {
         "type": kind,
         "uuid": "u",

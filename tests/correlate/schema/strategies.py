@@ -1,4 +1,4 @@
-"""Random records of the kinds that ccwire meets, for property tests."""
+"""Random records of the kinds that ccwire reads, for property tests."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ SIGHTINGS_WITHOUT_MAPS = _sightings(KEYS)
 
 
 def observed(sightings: list[tuple[str, Any, int, str]], source: str = "a.jsonl") -> Any:
-    """Snapshots of them, one a version."""
+    """Snapshots of such records, one per version."""
     by_version: dict[str, Shapes] = {}
     for bucket, record, line, version in sightings:
         shapes = by_version.setdefault(version, Shapes())

@@ -1,4 +1,4 @@
-"""The baselines that ship: readable, small, silent, and in order."""
+"""The shipped baselines: readable, small, sorted, and without private data."""
 
 import re
 from pathlib import Path

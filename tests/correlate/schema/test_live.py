@@ -1,4 +1,4 @@
-"""While capturing, what the baseline does not know is told once, in a line."""
+"""While capturing, each unknown is reported once, in one line."""
 
 import subprocess
 import sys
@@ -64,7 +64,7 @@ def test_odd_values_do_no_harm() -> None:
         known.unknowns_in_response({"headers": value, "body": value})
 
 
-def test_without_a_baseline_nothing_is_told() -> None:
+def test_without_a_baseline_nothing_is_reported() -> None:
     assert Baseline({}).unknowns_in_request(request()) == []
 
 

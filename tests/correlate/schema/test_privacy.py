@@ -1,4 +1,4 @@
-"""No text, path, id or name of a user ever stands in a snapshot: canaries are everywhere."""
+"""A snapshot never contains a user's text, path, id or name: every such string is a canary."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ TEXT = f"please tell {CANARY} nothing"
 
 
 def planted(value: Any) -> Any:
-    """Every string a canary but those that are words of the format; maps get canaries as keys."""
+    """Replace every string by a canary, except words of the format."""
     if isinstance(value, dict):
         return {key: item if _is_word_of(key) else planted(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What must hold between a session and its scrubbed copy, checked without the scrubber's help."""
+"""Checks that compare a session with its scrubbed copy, without running the scrubber."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ def account(captures: Path, claude_dir: Path, session: str) -> dict[str, Any]:
 
 
 def assert_same_but_for_ids(original: dict[str, Any], copy: dict[str, Any]) -> None:
-    """Each id must have become one other id, everywhere; nothing else may differ."""
+    """Assert that each id was replaced consistently and that nothing else differs."""
     renamed: dict[str, str] = {}
     for old, new in _ids(original, copy):
         assert renamed.setdefault(old, new) == new
@@ -81,7 +81,7 @@ def _with_ids(value: Any, renamed: dict[str, str]) -> Any:
 
 
 def session_paths(captures: Path, claude_dir: Path, session: str) -> list[Path]:
-    """The capture and every transcript of a session."""
+    """Return the capture files and transcripts of a session."""
     known = read_manifest(captures / session).transcript_paths
     files = ClaudeDir(claude_dir).session(session, known)
     agents = [path for agent in files.agents for path in (agent.path, agent.meta) if path]
@@ -93,9 +93,9 @@ def snapshot(sources: Iterable[Path]) -> dict[str, Field]:
 
 
 def assert_no_word_left(sources: Iterable[Path], copy: Path) -> None:
-    """No word of the original's texts is in the copy, unless it is one of the format's.
+    """Assert that the copy contains no word of the original's texts, except words of the format.
 
-    What the scrubber says that it kept plays no part: that is what is on trial.
+    The scrubber's own list of kept words is not used, because it is under test.
     """
     sources = list(sources)
     documents = [document for path in sources for document in _documents(path)]
@@ -107,7 +107,7 @@ def assert_no_word_left(sources: Iterable[Path], copy: Path) -> None:
 
 
 def vocabulary(known: dict[str, Field]) -> set[str]:
-    """What a schema snapshot shows to anyone, what the scrubber names, and our own format."""
+    """Words a copy may contain: those of schema snapshots, the scrubber's list and our format."""
     shown = [path for root in known.values() for path, _ in paths(root)]
     values = [value for root in known.values() for _, f in paths(root) for value in f.values]
     named = VOCABULARY | SEALED_KEYS | API_STEPS | PRODUCTS | set(HEADERS_KEPT)
@@ -132,7 +132,7 @@ def words_in(texts: Iterable[str]) -> set[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Strings that somebody has written: prose, and paths."""
+    """Strings written by a user or the model: prose and paths."""
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
@@ -141,7 +141,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _keys(value: Any) -> Iterator[str]:
-    """Names of fields, but for those a user, a tool or a server has given; and of call sources."""
+    """Field names, except those chosen by a user, a tool or a server; and names of call sources."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
@@ -165,7 +165,7 @@ def _documents(path: Path) -> Iterator[Any]:
 
 
 def _all_of(copy: Path) -> Iterator[str]:
-    """Everything a reader of the copy may see: names of files, their text, and escapes undone."""
+    """Everything readable in the copy: file names, their text, and the decoded strings."""
     for file in _files(copy):
         yield str(file.relative_to(copy))
         yield file.read_text("utf-8", "replace")

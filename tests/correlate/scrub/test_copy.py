@@ -1,4 +1,4 @@
-"""A scrubbed copy: nothing of what was said is in it, and everything else is as it was."""
+"""A scrubbed copy contains no text of the original, and everything else is unchanged."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 def run(wire: Rig, home: Path, version: str, scenario: str, **more: Any) -> str:
-    """A session of the simulated client, captured; its folder is beside the home from now on."""
+    """Capture a session of the simulated client in a project folder next to the home."""
     cwd = home.parent / "the jabberwock project"
     cwd.mkdir(exist_ok=True)
     wire.api.scenario = named(scenario)
@@ -66,7 +66,7 @@ def assert_copy_is_the_same(captures: Path, claude_dir: Path, session: str, targ
 
 @pytest.mark.parametrize("version", ["1.0.100", "2.0.73", "2.1.39", "2.1.274", "2.1.325"])
 @pytest.mark.parametrize("scenario", ["mix", "three_subagents"])
-def test_reconcile_and_schema_say_the_same_of_the_copy(
+def test_reconcile_and_schema_give_the_same_result_for_the_copy(
     wire: Rig, tmp_path: Path, version: str, scenario: str
 ) -> None:
     home, target = tmp_path / "home", tmp_path / "copy"
@@ -123,7 +123,7 @@ def test_every_file_keeps_its_size_its_lines_and_its_time(wire: Rig, tmp_path: P
 
 
 def made_session(tmp_path: Path, **more: Any) -> tuple[Path, Path]:
-    """Side calls whose purpose only their words tell, and a call made over again."""
+    """Side calls whose purpose is only in their text, and a retried call."""
     made = MadeSession(SESSION, **more)
     made.prompt("Feed the zebra.")
     made.call(("text", "tool_use"), output=249)
@@ -177,14 +177,14 @@ def test_what_was_inferred_from_words_is_still_known_without_them(tmp_path: Path
     assert b"zebra" not in b"".join(p.read_bytes() for p in copy.iterdir())
 
 
-def test_a_copy_of_a_copy_says_the_same(tmp_path: Path) -> None:
+def test_a_copy_of_a_copy_reconciles_the_same(tmp_path: Path) -> None:
     captures, claude_dir = made_session(tmp_path)
     first = assert_copy_is_the_same(captures, claude_dir, SESSION, tmp_path / "one")
     one = tmp_path / "one"
     assert_copy_is_the_same(one / "captures", one / "claude", first, tmp_path / "two")
 
 
-def test_damaged_lines_are_told_of_the_copy_too(tmp_path: Path) -> None:
+def test_damaged_lines_are_reported_for_the_copy_too(tmp_path: Path) -> None:
     captures, claude_dir = made_session(tmp_path)
     main = next(claude_dir.rglob(f"{SESSION}.jsonl"))
     with main.open("ab") as file:

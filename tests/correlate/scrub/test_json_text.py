@@ -1,4 +1,4 @@
-"""Strings in JSON are replaced, what is structure stays, and no byte is added or lost."""
+"""Strings in JSON are replaced, structure is kept, and the length in bytes does not change."""
 
 import json
 from typing import Any
@@ -72,7 +72,7 @@ def test_any_record_keeps_its_shape_and_its_size(
 
 
 def names_a_seal(value: Any, under: str = "") -> bool:
-    """Whether somebody's name in a map is one that closes an object: then it is closed here too."""
+    """Whether a key of a map equals a name with special meaning, which is then handled as such."""
     items = list(value.values()) if isinstance(value, dict) else value
     if isinstance(value, dict):
         odd = sum(not is_field_name(key) for key in value) * 2 > len(value)
@@ -85,7 +85,7 @@ def names_a_seal(value: Any, under: str = "") -> bool:
 
 
 def same_shape(old: Any, new: Any, *, sealed: bool = False) -> bool:
-    """Types, order and numbers; what is sealed keeps only its types."""
+    """Return types, order and numbers; of sealed objects only the types."""
     if type(old) is not type(new):
         return False
     if isinstance(old, dict):

@@ -1,4 +1,4 @@
-"""The same text always becomes the same other text, of its length and of its kind."""
+"""Equal texts get equal replacements of the same length and kind."""
 
 import string
 

@@ -32,9 +32,7 @@ def test_tool_results_are_counted_and_never_parsed(tmp_path: Path) -> None:
         (b'{"parentUuid":null,"attachment":{"type":"date"},"type":"attachment"}\n', "attachment"),
     ],
 )
-def test_records_that_say_nothing_of_tokens_are_counted(
-    tmp_path: Path, line: bytes, kind: str
-) -> None:
+def test_records_without_tokens_are_only_counted(tmp_path: Path, line: bytes, kind: str) -> None:
     assert told(tmp_path / "t", line) == ([], Counter({kind: 1}))
 
 
@@ -112,5 +110,5 @@ def test_a_file_that_grows_is_read_to_its_end(tmp_path: Path) -> None:
         (b'{"a":"\xff"}\n', "malformed"),
     ],
 )
-def test_a_line_is_a_record_or_says_why_not(line: bytes, found: object) -> None:
+def test_a_line_is_a_record_or_a_reason(line: bytes, found: object) -> None:
     assert parse_line(line) == found

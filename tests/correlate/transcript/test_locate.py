@@ -79,7 +79,7 @@ def test_no_persistence_is_no_files(tmp_path: Path) -> None:
     assert files.size == 0
 
 
-def test_sessions_of_a_folder_are_told_by_the_lines_own_cwd(tmp_path: Path) -> None:
+def test_sessions_of_a_folder_are_selected_by_the_cwd_in_the_lines(tmp_path: Path) -> None:
     folder = tmp_path / "projects" / slug_of("/home/a.b")
     touch(folder / "one.jsonl", '{"cwd":"/home/a.b"}\n')
     touch(folder / "two.jsonl", '{"cwd":"/home/a/b"}\n')

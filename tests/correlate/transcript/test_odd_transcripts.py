@@ -1,4 +1,4 @@
-"""Transcripts that no client should write: every command gives a result, or one sentence."""
+"""Malformed transcripts: every command prints a result or a one-sentence error."""
 
 import json
 import threading
@@ -96,7 +96,7 @@ ODD: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing from these transcripts never comes."""
+    """Do not wait: the missing lines of these transcripts are never written."""
     monkeypatch.setattr(correlate.reconcile.session, "TranscriptWait", lambda: NO_WAITING)
 
 
@@ -108,7 +108,7 @@ def made(root: Path) -> tuple[ReportSession, Path]:
 
 
 def run(root: Path, command: str) -> str:
-    """The command's output; fails on anything but a result or one sentence."""
+    """Return the command's output; fail on anything but a result or a one-sentence error."""
     places = ["--captures", f"{root}/captures", "--claude-dir", f"{root}/claude"]
     words = command.format(root=root).split()
     ran = CliRunner().invoke(main, [*words, *(places if words[0] != "schema" else [])])

@@ -71,7 +71,7 @@ def test_compactions_and_retries_are_kept(tmp_path: Path) -> None:
     assert [compaction.line for compaction in found.compactions] == [2]
 
 
-def test_a_subagents_type_is_told_by_the_tool_call_first(tmp_path: Path) -> None:
+def test_a_subagents_type_comes_from_the_tool_call_first(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(("tool_use",))
     _launch(made.lines[-1], "toolu_x", "Explore", "look around")
@@ -84,7 +84,7 @@ def test_a_subagents_type_is_told_by_the_tool_call_first(tmp_path: Path) -> None
     }
 
 
-def test_a_subagents_type_is_told_by_its_note_where_no_call_is(tmp_path: Path) -> None:
+def test_a_subagents_type_comes_from_meta_json_without_a_tool_call(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(agent_id="a1")
     path = made.write(tmp_path)
@@ -143,7 +143,7 @@ def test_titles_are_read(tmp_path: Path) -> None:
 
 
 def _launch(line: dict[str, Any], tool_use_id: str, kind: str, prompt: str) -> None:
-    """Turns a made-up tool call into one that sends a subagent off."""
+    """Turn a made-up tool call into one that launches a subagent."""
     given = {"subagent_type": kind, "prompt": prompt, "description": "made up"}
     block = {"type": "tool_use", "id": tool_use_id, "name": "Task", "input": given}
     line["message"]["content"] = [block]

@@ -39,7 +39,7 @@ def test_content_may_be_a_string() -> None:
     assert [block.type for block in found.blocks] == ["text"]
 
 
-def test_a_tool_call_keeps_what_tells_agents_and_files() -> None:
+def test_a_tool_call_keeps_its_agent_and_file_fields() -> None:
     given = {"subagent_type": "Explore", "prompt": "look", "file_path": "/x"}
     content = [{"type": "tool_use", "id": "toolu_1", "name": "Task", "input": given}]
     found = read({"type": "assistant", "message": {"content": content}})
@@ -49,7 +49,7 @@ def test_a_tool_call_keeps_what_tells_agents_and_files() -> None:
     assert (block.subagent_type, block.prompt, block.file_path) == ("Explore", "look", "/x")
 
 
-def test_an_api_error_says_how_the_client_goes_on() -> None:
+def test_an_api_error_contains_the_retry_plan() -> None:
     record = {
         "type": "system",
         "subtype": "api_error",
@@ -74,7 +74,7 @@ def test_the_cost_record_is_read() -> None:
     assert read({"type": "cost-state"}) == CostState(7, None, {})
 
 
-def test_an_api_request_says_why() -> None:
+def test_an_api_request_contains_its_query_source() -> None:
     record = {"type": "api-request", "id": "r1", "querySource": "compact", "agentId": "a1"}
     assert read(record) == ApiRequest("r1", "compact", None, "a1")
     assert read({"type": "api-request"}) is None

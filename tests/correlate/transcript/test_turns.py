@@ -7,7 +7,7 @@ from tests.correlate.folding import fold
 
 
 def line(number: int, **more: Any) -> AssistantLine:
-    """An assistant line; `output`, `stop` and ids as given, the rest alike."""
+    """Return an assistant line with this output, stop reason and ids; the rest is constant."""
     usage = {
         "input_tokens": more.get("input", 3),
         "output_tokens": more.get("output", 2),

@@ -1,4 +1,4 @@
-"""What the live view counts, and how it follows files that grow, are cut, and are written anew."""
+"""The live view's totals, and how it follows files that grow, are truncated or rewritten."""
 
 import os
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_calls_are_summed_per_session_and_agent() -> None:
     assert session.agent_types == {"a1": "Explore"}
 
 
-def test_a_cut_answer_counts_what_its_start_told() -> None:
+def test_a_cut_answer_counts_its_initial_usage() -> None:
     session = watched(exchange(1, usage=None, usage_at_start=USAGE, complete=False))
     assert session.total.tokens.output == 50
     assert session.total.errors == 1
@@ -174,7 +174,7 @@ def test_a_file_written_anew_is_read_anew(captures: Path) -> None:
     assert seen(tail)[SESSION] == 1
 
 
-def test_what_was_told_of_unknown_is_not_told_again_when_it_is_filed(captures: Path) -> None:
+def test_a_call_reported_in_unknown_is_not_reported_again_after_its_move(captures: Path) -> None:
     (captures / "unknown").mkdir()
     (captures / "unknown" / EXCHANGES).write_bytes(line(exchange(7)))
     tail = CaptureTail(captures, every=True)
@@ -218,7 +218,7 @@ PART = {
 }
 
 
-def test_a_part_tells_what_is_in_flight(captures: Path) -> None:
+def test_a_part_file_is_a_call_in_flight(captures: Path) -> None:
     tail = CaptureTail(captures, every=True)
     part = write_part(captures, NOW, PART)
     tail.look(NOW)

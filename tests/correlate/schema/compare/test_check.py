@@ -1,4 +1,4 @@
-"""Drift is what a reader must know; what a capture merely lacks is none."""
+"""Drift is what affects a reader of the format; a field missing from a capture is not drift."""
 
 import copy
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def seen(bucket: str, *values: Any) -> dict[str, Field]:
 
 
 def changed_capture(folder: Path, *edits: Callable[[Exchange, Exchange], None]) -> Path:
-    """The same capture as `write_captures` makes, edited."""
+    """Write the capture of `write_captures` with edits."""
     session = folder / SESSION
     session.mkdir(parents=True)
     for sequence in range(1, MANY + 1):
@@ -130,7 +130,7 @@ def test_each_version_is_held_against_its_own_baseline() -> None:
     assert [(c.kind, c.path) for c in changes] == [("added", "b")]
 
 
-def test_what_tells_no_version_is_held_against_the_newest_at_hand() -> None:
+def test_data_without_a_version_is_checked_against_the_newest_seen() -> None:
     asked: list[str | None] = []
     observed: dict[str | None, dict[str, Field]] = {None: {}, "2.1.9": {}, "2.1.10": {}}
 

@@ -1,4 +1,4 @@
-"""Each difference is found once, with its severity, and says how sure it is."""
+"""Each difference is found once, with its severity and confidence."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_a_kind_of_record_that_was_rare_is_not_gone_for_sure() -> None:
     assert change.sure < 0.02
 
 
-def test_what_holds_something_new_is_told_once() -> None:
+def test_a_new_object_is_reported_once() -> None:
     old = seen(*[{"a": 1}] * MANY)
     new = seen(*[{"a": 1, "b": {"c": {"d": 1}}}] * MANY)
     assert told(diff(old, new)) == [("added", "b", "", "object", "additive")]

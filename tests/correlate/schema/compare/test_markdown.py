@@ -1,4 +1,4 @@
-"""Changes as a pull request shows them."""
+"""Changes as Markdown, for a pull request."""
 
 from inline_snapshot import snapshot
 

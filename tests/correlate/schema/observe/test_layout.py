@@ -1,4 +1,4 @@
-"""A file's place is told by pattern, with the names that the client itself gives."""
+"""Paths become patterns that keep only names chosen by the client."""
 
 from pathlib import PurePath
 

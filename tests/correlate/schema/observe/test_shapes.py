@@ -1,4 +1,4 @@
-"""Counting by shape sees what looking at every value would see."""
+"""Counting by shape gives the same result as examining every value."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoints and versions, as a request tells them."""
+"""The endpoint and client version of a request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Observing finds every bucket there is, by version, with the place of each thing."""
+"""Observing finds every bucket, by version, with an example place for each field."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_capture_fills_the_buckets_of_the_wire(tmp_path: Path) -> None:
     assert versions(snapshot) == {VERSION}
 
 
-def test_records_are_told_apart_by_type_subtype_and_kind(tmp_path: Path) -> None:
+def test_records_are_distinguished_by_type_subtype_and_kind(tmp_path: Path) -> None:
     lines = [
         record(),
         record("system", subtype="api_error", error={"status": 529}),

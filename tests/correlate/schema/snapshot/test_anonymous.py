@@ -1,4 +1,4 @@
-"""Places lose ids and paths, and stay findable for whoever has the files."""
+"""Places contain no ids or paths, but can be found by whoever has the files."""
 
 from correlate.schema.snapshot.anonymous import anonymous, without_places
 from correlate.schema.snapshot.snapshot import ExamplePlace, Field, Seen

@@ -1,4 +1,4 @@
-"""The file is stable, readable line by line, and says the same when read back."""
+"""The file is stable, has one field per line, and round-trips."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every exported schema validates the very values that it was made from."""
+"""Every exported schema validates the values that it was made from."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_a_schema_validates_what_it_came_from(sightings: list[Any]) -> None:
         Draft202012Validator(schemas[f"{bucket.replace('/', '.')}.json"]).validate(record)
 
 
-def test_a_schema_stands_alone_and_refuses_what_was_never_seen() -> None:
+def test_a_schema_is_self_contained_and_rejects_unseen_values() -> None:
     block = {"type": "text", "text": "x"}
     schema = schemas_of(
         ("wire/request/messages", {"messages": [{"role": "user", "content": [block]}]}),
@@ -98,7 +98,7 @@ def test_a_string_that_holds_json_stays_a_string() -> None:
     assert list(user_id["contentSchema"]["properties"]) == ["device_id"]
 
 
-def test_keys_beside_a_map_are_held_against_either() -> None:
+def test_a_schema_accepts_keys_next_to_a_map() -> None:
     value = {"type": [{"type": None, "role": None, "/home/x.py": []}, {"/home/x.py": None}]}
     schema = schemas_of(("transcript/user", value))["transcript.user.json"]
     Draft202012Validator(schema).validate(value)

@@ -1,4 +1,4 @@
-"""Merging adds up, in any order and any grouping, and forgets the keys of maps."""
+"""Merging adds counts in any order and grouping, and folds the keys of maps."""
 
 from typing import Any
 
