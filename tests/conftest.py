@@ -1,6 +1,18 @@
-"""Hypothesis settings for every test: the same examples in every run, and no deadline."""
+"""Hypothesis settings for every test: the same examples in every run, and no deadline.
 
+Also the recorded session that several test files share.
+"""
+
+import pytest
 from hypothesis import settings
+
+from tests.recorded import Recorded, record
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """A recorded session, for tests that read it and leave it as it is."""
+    return record(tmp_path_factory.mktemp("recorded"))
