@@ -93,15 +93,16 @@ class Rig:
         def read() -> list[dict[str, Any]]:
             if not path.exists():
                 return []
-            return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+            whole, _, _ = path.read_bytes().rpartition(b"\n")  # the last line may be half written
+            return [orjson.loads(line) for line in whole.splitlines()]
 
-        def told() -> bool:
+        def written() -> bool:
             """The part file is deleted last, when everything else is written."""
             names = {f"{line['sequence']:04d}" for line in read()}
             parts = path.parent.glob("*.part")
             return len(names) >= count and all(p.name[:4] not in names for p in parts)
 
-        until(told, seconds)
+        until(written, seconds)
         return sorted(read(), key=lambda line: line["sequence"])
 
     def response(self, session: str, sequence: int) -> dict[str, Any]:
