@@ -78,8 +78,8 @@ def _head(answer: AssembledMessage, events: list[Event], rest: bytes) -> Iterato
         if name not in _COUNTED and value:
             yield f"          {name}: {json.dumps(value, ensure_ascii=False)}"
     counted = Counter(event.event for event in events)
-    told = ", ".join(name if n == 1 else f"{n} {name}" for name, n in counted.items())
-    yield textwrap.fill(f"events    {told}", _WIDTH, subsequent_indent=" " * 10)
+    named = ", ".join(name if n == 1 else f"{n} {name}" for name, n in counted.items())
+    yield textwrap.fill(f"events    {named}", _WIDTH, subsequent_indent=" " * 10)
     if rest.strip():
         yield f"left over {len(rest)} bytes of an incomplete event"
 

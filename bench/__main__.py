@@ -45,8 +45,8 @@ def _run(module: str, only: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", f"bench.{module}", "--json"]
     if module == "proxy" and only not in module:
         command += ["-k", only]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    figures: list[dict[str, Any]] = json.loads(said.splitlines()[-1])
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    figures: list[dict[str, Any]] = json.loads(output.splitlines()[-1])
     if only in module:
         return figures
     return [figure for figure in figures if only in figure["name"]]

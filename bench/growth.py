@@ -51,9 +51,9 @@ def _seconds(folder: Path, size: int) -> float:
 
 
 def _once(folder: Path, size: int) -> float:
-    accountant = SessionReconciler(folder / "captures", ClaudeDir(folder / "claude"))
+    reconciler = SessionReconciler(folder / "captures", ClaudeDir(folder / "claude"))
     started = time.process_time()
-    account = accountant.account(folder / "captures" / _name(size))
+    account = reconciler.reconcile(folder / "captures" / _name(size))
     spent = time.process_time() - started
     assert len(account.calls) >= size, (len(account.calls), size)
     return spent

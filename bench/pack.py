@@ -25,8 +25,8 @@ from addon.recording.jobs import Answered, Begun, Chunk, Ended, RequestSeen, Res
 from addon.recording.recorder import Recorder
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
+from addon.storage.pack import pack_session, unpack_session
 from bench.figure import Figure, at_most, print_figures
-from ccwire.commands.pack import pack_session, unpack_session
 from ccwire.demo.stand_in.scenario import Answer, Text
 from ccwire.demo.stand_in.stream import Call, events, usage_of
 from ccwire.wire.pack import described, exchange_files
@@ -143,13 +143,20 @@ def _conversation(calls: int, context: int, words: Words) -> Iterator[tuple[dict
             "max_tokens": 32_000,
             "stream": True,
         }
-        said = words(chance, a_call // 4)
+        answer_text = words(chance, a_call // 4)
         call = Call(seed=1, order=order, model=_MODEL, offered=frozenset())
-        answer = Answer((Text(said),))
+        answer = Answer((Text(answer_text),))
         yield body, b"".join(events(answer, call, usage_of(answer, call)))
         tool_id = f"toolu_{order:06d}"
-        given = {"type": "tool_use", "id": tool_id, "name": "Tool1", "input": {"text": said[:40]}}
-        messages.append({"role": "assistant", "content": [{"type": "text", "text": said}, given]})
+        given = {
+            "type": "tool_use",
+            "id": tool_id,
+            "name": "Tool1",
+            "input": {"text": answer_text[:40]},
+        }
+        messages.append(
+            {"role": "assistant", "content": [{"type": "text", "text": answer_text}, given]}
+        )
         result = words(chance, a_call - a_call // 4 - 300)
         messages.append(_user({"type": "tool_result", "tool_use_id": tool_id, "content": result}))
 

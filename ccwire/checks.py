@@ -92,7 +92,7 @@ def client(known: list[str]) -> Check:
         todo = "install Claude Code, or give its path: `ccwire run PATH`"
         return Check("client", "no `claude` on PATH", todo)
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -101,8 +101,8 @@ def client(known: list[str]) -> Check:
             check=False,
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
-        said = ""
-    found = announced_version(said)
+        output = ""
+    found = announced_version(output)
     if found is None:
         return Check("client", program, f"`{program} --version` printed no Claude Code version")
     name = ".".join(map(str, found))

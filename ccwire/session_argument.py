@@ -5,7 +5,8 @@ from pathlib import Path
 
 from ccwire.options import UserError
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
-from correlate.captures.folder import read_manifest, session_folders
+from correlate.captures.folder import has_session, read_manifest, session_folders
+from correlate.reconcile.result import Reconciliation
 from correlate.transcript.locate import ClaudeDir
 
 _SHOWN = 3
@@ -68,6 +69,15 @@ def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSes
         f"session {session.session_id} has a transcript but no capture in {captures}; "
         "start the client with `ccwire run` to capture it."
     )
+
+
+def check_for_calls(session: CapturedSession, found: Reconciliation) -> None:
+    """A session whose calls are in `unknown/` and cannot be told from others is a user's error."""
+    if not found.calls and not has_session(session.capture):
+        raise UserError(
+            f"no captured call belongs to the transcript of session {session.session_id}; "
+            "start the client with `ccwire run` to capture it."
+        )
 
 
 def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> FoundSession:

@@ -124,7 +124,7 @@ class Session:
 
         Waits up to two seconds for a transcript that lags behind the last answers.
         """
-        return self._reconciler.account(self.folder)
+        return self._reconciler.reconcile(self.folder)
 
     @property
     def _files(self) -> CaptureFiles:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Target = Callable[[bytes], None]
+FuzzTarget = Callable[[bytes], None]
 
 _ENCODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br", "rot13")
 
@@ -29,7 +29,7 @@ def main() -> None:
     atheris.Fuzz()
 
 
-def _sse() -> Target:
+def _sse() -> FuzzTarget:
     """The events do not depend on how the bytes are split, and no byte is lost."""
     from ccwire.wire.sse import SSEParser, parse_event, parse_stream
 
@@ -46,7 +46,7 @@ def _sse() -> Target:
     return target
 
 
-def _answer() -> Target:
+def _answer() -> FuzzTarget:
     """The record does not depend on how the stream is split, and contains no secret."""
     from addon.recording.response import StreamedAnswer
     from addon.redaction.redactor import Redactor
@@ -71,7 +71,7 @@ def _answer() -> Target:
     return target
 
 
-def _decode() -> Target:
+def _decode() -> FuzzTarget:
     """The decoded content of damaged data does not depend on how it is split."""
     from addon.recording.decode import decoder_for
 
@@ -87,7 +87,7 @@ def _decode() -> Target:
     return target
 
 
-def _transcript() -> Target:
+def _transcript() -> FuzzTarget:
     """Any file is parsed to its end without an exception."""
     from correlate.transcript.locate import SessionFiles
     from correlate.transcript.reader import read_transcript
@@ -102,7 +102,7 @@ def _transcript() -> Target:
     return target
 
 
-def _settings() -> Target:
+def _settings() -> FuzzTarget:
     """Uninstalling restores the text; an invalid file raises a named error."""
     from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, installed, uninstalled
     from addon.claude_settings.jsonc import JsoncError
@@ -124,7 +124,7 @@ def _settings() -> Target:
     return target
 
 
-def _identity() -> Target:
+def _identity() -> FuzzTarget:
     """Any body yields a valid session id or none."""
     from addon.identity.session import (
         SessionEvidence,
@@ -149,7 +149,7 @@ def _identity() -> Target:
     return target
 
 
-TARGETS: dict[str, Callable[[], Target]] = {
+TARGETS: dict[str, Callable[[], FuzzTarget]] = {
     "sse": _sse,
     "answer": _answer,
     "decode": _decode,

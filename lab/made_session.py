@@ -54,8 +54,8 @@ class MadeSession:
             "content": text,
             "is_error": False,
         }
-        told = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False, **more}
-        self._user([block], agent_id, toolUseResult=told)
+        result = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False, **more}
+        self._user([block], agent_id, toolUseResult=result)
 
     def call(
         self,

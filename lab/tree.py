@@ -75,12 +75,12 @@ def _session(chance: random.Random, pool: str, number: int, size: int) -> MadeSe
         agent = f"a{number:08x}" if chance.random() < 0.2 else None
         made.prompt(_cut(chance, pool, 400), agent)
         for _ in range(chance.randrange(1, 12)):
-            said = _cut(chance, pool, chance.randrange(40, 2_000))
+            words = _cut(chance, pool, chance.randrange(40, 2_000))
             made.call(
                 ("text", "tool_use"),
                 output=chance.randrange(20, 4_000),
                 agent_id=agent,
-                texts=(said, said[:200]),
+                texts=(words, words[:200]),
             )
             result = _cut(chance, pool, _result_size(chance))
             made.tool_result(result, agent)

@@ -19,8 +19,8 @@ from addon.recording.jobs import Failed
 from addon.recording.recovery import recover
 from addon.storage.folder import Slot
 from addon.storage.move import refile
+from addon.storage.pack import pack_session
 from ccwire.commands import scrub
-from ccwire.commands.pack import pack_session
 from ccwire.wire.format import Exchange, Manifest, parse_file_name
 from ccwire.wire.json_text import dump, parse_json
 from ccwire.wire.pack import PackedFile, members, packs, read_index

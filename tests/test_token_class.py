@@ -132,7 +132,7 @@ def test_the_table_has_it_unpriced(copy: Copy) -> None:
     assert [row[place] for row in calls] == [str(n) for n in MADE_UP]
     (dollars,) = [row for row in rows if row[0] == "dollars"]
     assert sum(cell.endswith(" + unpriced") for cell in dollars) == 3
-    assert "cost-state: equals the wire, token for token." in printed
+    assert "cost-state: equals the wire exactly." in printed
     assert "0 unexplained" in printed
 
 
@@ -172,7 +172,7 @@ def test_the_page_draws_it(page: Path) -> None:
     with browser() as tab:
         tab.look(width=1280)
         tab.open(page.as_uri())
-        assert tab.evaluate(texts("#tiles > div")) == ["made up770.2 % of the prompts"]
+        assert tab.evaluate(texts("#tiles > div")) == ["made up770.2 % of prompt tokens"]
         assert tab.evaluate(texts("#context-legend li")) == ["made up"]
         assert tab.evaluate(texts("#table th")) == ["Made up"]
         assert tab.evaluate(texts("#totals-tables tr")) == [

@@ -91,26 +91,26 @@ def disabled_by(statuses: Iterable[ScopeStatus], managed: Path | None = None) ->
     for name in ("disableAllHooks", "allowManagedHooksOnly"):
         if rules and (rule := rules.member(name)) and rule.node.value is True:
             return f"{name} in {managed}"
-    said = [status for status in statuses if status.hooks.disabled is not None]
-    if said and said[-1].hooks.disabled:
-        return f"disableAllHooks in {said[-1].path}"
+    deciding = [status for status in statuses if status.hooks.disabled is not None]
+    if deciding and deciding[-1].hooks.disabled:
+        return f"disableAllHooks in {deciding[-1].path}"
     return None
 
 
 def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, str | None]]:
     """Yield checks for `ccwire doctor`: name, finding, and what to do about it, if anything."""
     statuses = scope_statuses(claude_dir, project)
-    told = False
+    reported = False
     for status in statuses:
         events = len(status.hooks.commands)
         if status.error or status.drift:
-            told = True
+            reported = True
             todo = status.error or f"run `ccwire hooks install --scope {status.scope}`"
             yield "hooks", f"{status.scope}: {'; '.join(status.drift) or 'not readable'}", todo
         elif events:
-            told = True
+            reported = True
             yield "hooks", f"{status.scope}: installed, {events} events", None
-    if not told:
+    if not reported:
         yield "hooks", "not installed; `ccwire run` adds its own", None
     if setting := disabled_by(statuses):
         yield "hooks", "switched off", f"remove {setting}: without hooks, some calls get no session"

@@ -13,18 +13,8 @@ from typing import Any
 
 from addon.claude_settings.jsonc import Document, JsoncError, JsonNode, JsonPart, parse
 from addon.claude_settings.jsonc_edit import insert, remove, replace
-
-# An unknown event makes a client ignore the whole file (measured up to 2.1.98), so only events that
-# every client since 1.0.85 knows are installed. SubagentStop reports agents.
-EVENTS = ("SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "SubagentStop")
-_KNOWN_SINCE = {
-    "SessionStart": (1, 0, 62),
-    "UserPromptSubmit": (1, 0, 62),
-    "Stop": (1, 0, 62),
-    "SubagentStop": (1, 0, 62),
-    "SessionEnd": (1, 0, 85),
-    "SubagentStart": (2, 0, 44),
-}
+from addon.hooks.events import INSTALLED
+from ccwire.wire.vocabulary import HookEvent
 
 # Seconds; the hook itself gives up much earlier.
 _TIMEOUT = 10
@@ -48,8 +38,8 @@ class HooksFound:
         """Return what an install would correct; empty if nothing is installed."""
         if not self.commands:
             return []
-        missing = [event for event in EVENTS if event not in self.commands]
-        extra = [event for event in self.commands if event not in EVENTS]
+        missing = [event for event in INSTALLED if event not in self.commands]
+        extra = [event for event in self.commands if event not in INSTALLED]
         twice = [event for event, commands in self.commands.items() if len(commands) > 1]
         others = {c for commands in self.commands.values() for c in commands} - {command}
         found = (
@@ -81,12 +71,7 @@ def command_files(command: str) -> list[Path]:
     return [Path(word) for word in words[:1] + words[3:4]]
 
 
-def events_for(version: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the events that a client of this version knows, for the settings of a single run."""
-    return tuple(event for event, since in _KNOWN_SINCE.items() if version >= since)
-
-
-def hook_settings(command: str, events: Iterable[str] = EVENTS) -> dict[str, Any]:
+def hook_settings(command: str, events: Iterable[HookEvent] = INSTALLED) -> dict[str, Any]:
     """Return settings that contain only our hooks, e.g. for `--settings`."""
     hook = {"type": "command", "command": command, "timeout": _TIMEOUT}
     return {"hooks": {event: [{"hooks": [hook]}] for event in events}}
@@ -163,9 +148,9 @@ def _one_step_to_installed(document: Document, command: str, force: bool) -> str
     for path in _ours(document):
         by_event.setdefault(path[1].part.key or "", []).append(path)
     for event, paths in by_event.items():
-        if len(paths) > (event in EVENTS):
+        if len(paths) > (event in INSTALLED):
             return _without(document, paths[-1], force)
-    for event in EVENTS:
+    for event in INSTALLED:
         groups = _member(document, hooks, '"hooks"', event, list)
         if groups is None:
             return insert(document, hooks, event, wanted[event])

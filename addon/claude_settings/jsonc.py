@@ -66,14 +66,14 @@ class Document:
 
 def parse(text: str) -> Document:
     """Parse `text`; raise JsoncError."""
-    reader = _Reader(text)
+    reader = _Parser(text)
     try:
         return reader.document()
     except RecursionError:
         raise JsoncError("nested too deeply", text, reader.at) from None
 
 
-class _Reader:
+class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 1 if text.startswith("\ufeff") else 0

@@ -10,17 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-type Entry = dict[str, Json]
-type IsRunning = Callable[[int, float], bool]
+    from ccwire.wire.vocabulary import SessionState
 
-EVENTS = (
-    "SessionStart",
-    "SessionEnd",
-    "UserPromptSubmit",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-)
+type JsonObject = dict[str, Json]
+type IsRunning = Callable[[int, float], bool]
 
 # The fields of a payload that are used; the rest is user text and is never stored.
 FIELDS = (
@@ -62,19 +55,19 @@ class HookClient:
         self.version = version
 
 
-def apply_event(sessions: list[Json], payload: Entry, client: HookClient, now: float) -> None:
+def apply_event(sessions: list[Json], payload: JsonObject, client: HookClient, now: float) -> None:
     """Apply one event to `sessions`; raise PayloadError if the payload has no session id."""
     entry = _entry(sessions, session_of(payload), client)
     event = payload.get("hook_event_name")
     if event in ("SessionStart", "UserPromptSubmit"):
         _end_others(sessions, entry, client, now)
     if event == "SessionEnd":
-        _end(entry, "exited", now, _text(payload, "reason") or "other")
+        _end(entry, "exited", now, text_field(payload, "reason") or "other")
     elif event == "SessionStart":
         if entry["state"] != "active":
             entry["metadata"]["started_at"] = now
-        entry["source"] = _text(payload, "source")
-        entry["project_dir"] = client.project_dir or _text(payload, "cwd")
+        entry["source"] = text_field(payload, "source")
+        entry["project_dir"] = client.project_dir or text_field(payload, "cwd")
         _make_active(sessions, entry)
     elif event == "UserPromptSubmit" or entry["state"] != "exited":
         # A Stop may arrive after SessionEnd: only a prompt proves that the session continues.
@@ -99,16 +92,16 @@ def drop_oldest(sessions: list[Json], kept: int = KEPT_ENTRIES) -> None:
         sessions[:] = [entry for entry in sessions if id(entry) not in dropped]
 
 
-def session_of(payload: Entry) -> str:
+def session_of(payload: JsonObject) -> str:
     """Return the session id of a payload; raise PayloadError."""
-    value = _text(payload, "session_id") or ""
-    # The same rule as `ccwire.wire.format.is_session_id`, without importing `re`.
+    value = text_field(payload, "session_id") or ""
+    # The rule of `ccwire.wire.format.is_session_id`: importing that would take longer than this.
     if len(value) <= 64 and value.isascii() and value.replace("-", "0").isalnum():
         return value
     raise PayloadError("the payload has no valid session id")
 
 
-def process_of(entry: Entry) -> tuple[int, float] | None:
+def process_of(entry: JsonObject) -> tuple[int, float] | None:
     """Return pid and start time of an entry's process, or None unless both are known."""
     metadata = entry.get("metadata")
     if not isinstance(metadata, dict):
@@ -119,11 +112,11 @@ def process_of(entry: Entry) -> tuple[int, float] | None:
     return pid, created_at
 
 
-def _entries(sessions: list[Json]) -> list[Entry]:
+def _entries(sessions: list[Json]) -> list[JsonObject]:
     return [entry for entry in sessions if isinstance(entry, dict)]
 
 
-def _entry(sessions: list[Json], session_id: str, client: HookClient) -> Entry:
+def _entry(sessions: list[Json], session_id: str, client: HookClient) -> JsonObject:
     """Return the session's entry for this client, reusing one that ended or has no process."""
     found = None
     for entry in _entries(sessions):
@@ -143,7 +136,7 @@ def _entry(sessions: list[Json], session_id: str, client: HookClient) -> Entry:
     return found
 
 
-def _completed(entry: Entry) -> Entry:
+def _completed(entry: JsonObject) -> JsonObject:
     """Add the fields that an entry lacks, in the documented order."""
     for name in ("state", "project_dir", "transcript_path", "source"):
         entry.setdefault(name, None)
@@ -164,24 +157,24 @@ _METADATA = (
 )
 
 
-def _is_of(entry: Entry, client: HookClient) -> bool:
+def _is_of(entry: JsonObject, client: HookClient) -> bool:
     process = process_of(entry)
     return process is not None and client.process is not None and same(process, client.process)
 
 
-def _end_others(sessions: list[Json], current: Entry, client: HookClient, now: float) -> None:
+def _end_others(sessions: list[Json], current: JsonObject, client: HookClient, now: float) -> None:
     """End the other sessions of this process: it has one session at a time."""
     for entry in _entries(sessions):
         if entry is not current and entry.get("state") == "active" and _is_of(entry, client):
             _end(entry, "exited", now, "replaced")
 
 
-def _end(entry: Entry, state: str, ended_at: float | None, reason: str) -> None:
+def _end(entry: JsonObject, state: "SessionState", ended_at: float | None, reason: str) -> None:
     entry["state"] = state
     entry["metadata"].update(ended_at=ended_at, end_reason=reason)
 
 
-def _make_active(sessions: list[Json], entry: Entry) -> None:
+def _make_active(sessions: list[Json], entry: JsonObject) -> None:
     entry["state"] = "active"
     entry["metadata"].update(ended_at=None, end_reason=None)
     # The list is ordered by last activation: readers take the last match.
@@ -189,9 +182,9 @@ def _make_active(sessions: list[Json], entry: Entry) -> None:
     sessions.append(entry)
 
 
-def _note(entry: Entry, payload: Entry, client: HookClient, now: float) -> None:
-    entry["transcript_path"] = _text(payload, "transcript_path") or entry["transcript_path"]
-    entry["project_dir"] = entry["project_dir"] or client.project_dir or _text(payload, "cwd")
+def _note(entry: JsonObject, payload: JsonObject, client: HookClient, now: float) -> None:
+    entry["transcript_path"] = text_field(payload, "transcript_path") or entry["transcript_path"]
+    entry["project_dir"] = entry["project_dir"] or client.project_dir or text_field(payload, "cwd")
     metadata = entry["metadata"]
     if client.process:
         metadata["claude_pid"], metadata["process_created_at"] = client.process
@@ -200,16 +193,17 @@ def _note(entry: Entry, payload: Entry, client: HookClient, now: float) -> None:
     if client.entrypoint:
         metadata["entrypoint"] = client.entrypoint
     metadata["seen_at"] = now
-    agent_id = _text(payload, "agent_id")
+    agent_id = text_field(payload, "agent_id")
     if agent_id:
         agents = metadata.get("agents")
         if not isinstance(agents, dict):
             agents = metadata["agents"] = {}
-        agents[agent_id] = _text(payload, "agent_type") or agents.get(agent_id)
+        agents[agent_id] = text_field(payload, "agent_type") or agents.get(agent_id)
         if len(agents) > KEPT_AGENTS:
             del agents[next(iter(agents))]
 
 
-def _text(payload: Entry, name: str) -> str | None:
+def text_field(payload: JsonObject, name: str) -> str | None:
+    """A field that is a string and not empty."""
     value = payload.get(name)
     return value if isinstance(value, str) and value else None

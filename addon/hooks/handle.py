@@ -10,10 +10,9 @@ import os
 import time
 
 from addon.hooks.apply import (
-    EVENTS,
     FIELDS,
-    Entry,
     HookClient,
+    JsonObject,
     PayloadError,
     apply_event,
     drop_oldest,
@@ -28,8 +27,10 @@ from addon.hooks.client_process import (
     process_lookup,
     read_bytes,
 )
+from addon.hooks.events import HANDLED
 from addon.hooks.fast_json import Json, loads
 from addon.hooks.sessions_file import (
+    Environment,
     Lock,
     SessionsFileError,
     events_left,
@@ -44,9 +45,7 @@ from addon.hooks.sessions_file import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-type Environment = Mapping[str, str]
+    pass
 
 # Only a stuck process holds the lock for long: the lock ends with its process.
 LOCK_SECONDS = 2.0
@@ -60,7 +59,7 @@ def handle(data: bytes, arguments: list[str], environment: Environment, parent: 
     path = sessions_path(_sessions_option(arguments), environment)
     try:
         payload = _payload(data)
-        if payload["hook_event_name"] in EVENTS:
+        if payload["hook_event_name"] in HANDLED:
             _record(path, payload, environment, parent)
     except BaseException as error:
         make_folder(path)
@@ -71,7 +70,7 @@ def _sessions_option(arguments: list[str]) -> str | None:
     return arguments[1] if len(arguments) == 2 and arguments[0] == "--sessions" else None
 
 
-def _payload(data: bytes) -> Entry:
+def _payload(data: bytes) -> JsonObject:
     try:
         payload = loads(data.decode(errors="replace"))
     except (ValueError, RecursionError) as error:
@@ -81,7 +80,7 @@ def _payload(data: bytes) -> Entry:
     return payload
 
 
-def _record(path: str, payload: Entry, environment: Environment, parent: int) -> None:
+def _record(path: str, payload: JsonObject, environment: Environment, parent: int) -> None:
     # A client started by another client's tool inherits the other client's variables.
     if environment.get("CLAUDE_CODE_SESSION_ID") not in (None, session_of(payload)):
         environment = {}
@@ -146,7 +145,7 @@ def _read_or_set_aside(path: str) -> dict[str, Json]:
         return read_document(path)
 
 
-def _version(payload: Entry, process: Process) -> str | None:
+def _version(payload: JsonObject, process: Process) -> str | None:
     """Return the client's version, from its live record or from its lines in the transcript."""
     transcript = payload.get("transcript_path")
     if not isinstance(transcript, str) or not transcript:
@@ -165,7 +164,7 @@ def _version(payload: Entry, process: Process) -> str | None:
     return None
 
 
-def _object(data: bytes) -> Entry:
+def _object(data: bytes) -> JsonObject:
     try:
         value = loads(data.decode())
     except (ValueError, RecursionError):

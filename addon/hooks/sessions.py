@@ -7,13 +7,14 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from addon.hooks.apply import process_of
+from addon.hooks.apply import process_of, text_field
 from addon.hooks.client_process import same
 from addon.hooks.sessions_file import SessionsFileError, read_document, sessions_path
+from ccwire.wire.json_text import as_dict
+from ccwire.wire.times import instant
+from ccwire.wire.vocabulary import SESSION_STATES, SessionState, one_of
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ class SessionEntry:
     """One session in one process, as recorded by the hooks."""
 
     session_id: str
-    state: str | None = None
+    state: SessionState | None = None
     project_dir: str | None = None
     transcript_path: str | None = None
     source: str | None = None
@@ -89,41 +90,22 @@ class SessionsMap:
 
 
 def _entry(value: object) -> SessionEntry | None:
-    if not isinstance(value, dict) or not _text(value, "session_id"):
+    if not isinstance(value, dict) or not text_field(value, "session_id"):
         return None
-    metadata = value.get("metadata")
-    if not isinstance(metadata, dict):
-        metadata = {}
+    metadata = as_dict(value.get("metadata"))
     process = process_of(value)
-    agents = metadata.get("agents")
     return SessionEntry(
         session_id=value["session_id"],
-        state=_text(value, "state"),
-        project_dir=_text(value, "project_dir"),
-        transcript_path=_text(value, "transcript_path"),
-        source=_text(value, "source"),
+        state=one_of(SESSION_STATES, value.get("state")),
+        project_dir=text_field(value, "project_dir"),
+        transcript_path=text_field(value, "transcript_path"),
+        source=text_field(value, "source"),
         pid=process[0] if process else None,
         process_created_at=process[1] if process else None,
-        claude_version=_text(metadata, "claude_version"),
-        entrypoint=_text(metadata, "entrypoint"),
-        started_at=_time(metadata, "started_at"),
-        ended_at=_time(metadata, "ended_at"),
-        seen_at=_time(metadata, "seen_at"),
-        agents=agents if isinstance(agents, dict) else {},
+        claude_version=text_field(metadata, "claude_version"),
+        entrypoint=text_field(metadata, "entrypoint"),
+        started_at=instant(metadata.get("started_at")),
+        ended_at=instant(metadata.get("ended_at")),
+        seen_at=instant(metadata.get("seen_at")),
+        agents=as_dict(metadata.get("agents")),
     )
-
-
-def _text(value: Mapping[str, Any], name: str) -> str | None:
-    found = value.get(name)
-    return found if isinstance(found, str) and found else None
-
-
-def _time(value: Mapping[str, Any], name: str) -> float | None:
-    """Return seconds since the epoch, also from an ISO 8601 string."""
-    found = value.get(name)
-    if isinstance(found, int | float):
-        return float(found)
-    try:
-        return datetime.fromisoformat(found).timestamp() if isinstance(found, str) else None
-    except ValueError:
-        return None

@@ -6,7 +6,6 @@ Imports little: the hook runs at every prompt.
 # Importing pathlib takes longer than the hook's own work.
 # ruff: noqa: PTH103, PTH104, PTH105, PTH111, PTH112, PTH118, PTH120, PTH123, PTH208
 
-import errno
 import os
 import sys
 import time
@@ -24,7 +23,7 @@ LOG_BYTES = 128 * 1024
 MOST_EVENTS = 1000  # limits disk use while sessions.json cannot be written
 
 
-type Document = dict[str, Json]
+type SessionsDocument = dict[str, Json]
 type Environment = Mapping[str, str]
 
 
@@ -44,6 +43,8 @@ def make_folder(path: str) -> None:
     folder = os.path.dirname(path)
     home = os.path.dirname(folder)
     if path == sessions_path(None, {}) and not os.path.isdir(home):
+        import errno  # rarely needed, as below
+
         raise FileNotFoundError(errno.ENOENT, "The home directory does not exist", home)
     os.makedirs(folder, 0o700, exist_ok=True)
 
@@ -56,6 +57,8 @@ def leave_event(path: str, event: Json) -> str:
     folder = path + ".events"
     os.makedirs(folder, 0o700, exist_ok=True)
     if len(os.listdir(folder)) >= MOST_EVENTS:
+        import errno
+
         raise OSError(errno.EDQUOT, "Too many events are waiting", folder)
     name = f"{time.time_ns()}-{os.getpid()}"
     hidden, shown = os.path.join(folder, "." + name), os.path.join(folder, name)
@@ -109,7 +112,7 @@ def _try_lock(file: int) -> bool:
     return True
 
 
-def read_document(path: str) -> Document:
+def read_document(path: str) -> SessionsDocument:
     """Return the document, or a new one if there is no file; raise SessionsFileError."""
     try:
         text = read_bytes(path).decode()
@@ -126,7 +129,7 @@ def read_document(path: str) -> Document:
     return document
 
 
-def write_document(path: str, document: Document) -> None:
+def write_document(path: str, document: SessionsDocument) -> None:
     """Replace the file atomically; the caller holds the lock."""
     rest = {name: value for name, value in document.items() if name != "sessions"}
     head = dumps({**rest, "sessions": []}).removesuffix("]}")

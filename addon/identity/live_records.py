@@ -6,9 +6,9 @@ Only files named by a number are opened; other files in that folder may be secre
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ccwire.wire.json_text import parse_json
+from addon.hooks.apply import text_field
+from ccwire.wire.json_text import number, parse_json
 
 _NAME = re.compile(r"\d+\.json")
 
@@ -46,22 +46,17 @@ def read_live_record(path: Path) -> LiveRecord | None:
         return None
     return LiveRecord(
         pid=value["pid"],
-        session_id=_text(value.get("sessionId")),
-        cwd=_text(value.get("cwd")),
+        session_id=text_field(value, "sessionId"),
+        cwd=text_field(value, "cwd"),
         started_at=_seconds(value.get("startedAt")),
-        version=_text(value.get("version")),
-        kind=_text(value.get("kind")),
-        entrypoint=_text(value.get("entrypoint")),
-        status=_text(value.get("status")),
+        version=text_field(value, "version"),
+        kind=text_field(value, "kind"),
+        entrypoint=text_field(value, "entrypoint"),
+        status=text_field(value, "status"),
         updated_at=_seconds(value.get("updatedAt")),
     )
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _seconds(milliseconds: Any) -> float | None:
-    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
-        return None
-    return milliseconds / 1000
+def _seconds(milliseconds: object) -> float | None:
+    value = number(milliseconds)
+    return None if value is None else value / 1000

@@ -19,13 +19,13 @@ class SessionLookup:
     def __init__(self, sessions: SessionsMap, claude_dir: Path) -> None:
         self._sessions = sessions
         self._claude_dir = claude_dir
-        self._told: dict[ProcessId, str] = {}  # the session in the process's latest requests
+        self._named: dict[ProcessId, str] = {}  # the session in the process's latest requests
         self._clients: set[ProcessId] = set()
 
-    def tell(self, process: ClientProcess | None, session_id: str) -> None:
+    def name_session(self, process: ClientProcess | None, session_id: str) -> None:
         """Remember the session that a request of this process contained."""
         if process is not None:
-            self._told[process.pid, process.created] = session_id
+            self._named[process.pid, process.created] = session_id
 
     def is_client(self, process: ClientProcess) -> None:
         """Remember that this process is a client, so that its ancestors are not looked up."""
@@ -44,8 +44,8 @@ class SessionLookup:
             entry = session_for_process(entries, *known)
             if entry is not None:
                 return entry.session_id
-            if known in self._told:
-                return self._told[known]
+            if known in self._named:
+                return self._named[known]
         return None
 
     def by_live_record(self, process: ClientProcess | None) -> str | None:

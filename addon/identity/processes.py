@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import psutil
 
 from addon.identity import socket_table
+from addon.identity.socket_table import Address
 
 logger = logging.getLogger("ccwire")
 
-Address = tuple[str, int]
 
 _KEPT = 4096
 _PATIENCE = 5.0

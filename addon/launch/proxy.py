@@ -118,19 +118,19 @@ class Proxy:
         assert self._process is not None
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
-            said = self.log.read_bytes()
-            found = _LISTENING.search(said)
-            if found and _CAPTURING in said and self.ca_cert.exists():
+            output = self.log.read_bytes()
+            found = _LISTENING.search(output)
+            if found and _CAPTURING in output and self.ca_cert.exists():
                 self.port = int(found[1])
                 return
-            if self._process.poll() is not None or (b"rror" in said and b"address" in said):
+            if self._process.poll() is not None or (b"rror" in output and b"address" in output):
                 break
             time.sleep(0.02)
-        said = self.log.read_bytes()
+        output = self.log.read_bytes()
         self.kill()
-        raise ProxyError(_last_line(said) or "it logged nothing")
+        raise ProxyError(_last_line(output) or "it logged nothing")
 
 
-def _last_line(said: bytes) -> str:
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
+def _last_line(output: bytes) -> str:
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines()]
     return next((line for line in reversed(lines) if line), "")

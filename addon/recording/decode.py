@@ -43,9 +43,9 @@ def _step(name: str, largest: int) -> Decoder:
         case "deflate":
             return _Careful(_Deflate, largest)
         case "br":
-            return _Careful(_Brotli, largest)
+            return _Careful(_BrotliDecoder, largest)
         case "zstd":
-            return _Careful(_Zstd, largest)
+            return _Careful(_ZstdDecoder, largest)
         case _:
             return _Unknown()
 
@@ -135,7 +135,7 @@ class _Careful:
         return out
 
 
-class _Zlib:
+class _ZlibDecoder:
     most_at_once = 1 << 14
 
     def __init__(self, wbits: int) -> None:
@@ -167,13 +167,13 @@ class _Gzip:
     most_at_once = 1 << 14
 
     def __init__(self) -> None:
-        self._member = _Zlib(zlib.MAX_WBITS | 16)
+        self._member = _ZlibDecoder(zlib.MAX_WBITS | 16)
 
     def decode(self, chunk: bytes) -> bytes:
         out = b""
         while chunk:
             if self._member.ended:
-                self._member = _Zlib(zlib.MAX_WBITS | 16)
+                self._member = _ZlibDecoder(zlib.MAX_WBITS | 16)
             decoded, chunk = self._member.decode_one(chunk)
             out += decoded
         return out
@@ -186,7 +186,7 @@ class _Deflate:
 
     def __init__(self) -> None:
         self._head = b""
-        self._inner: _Zlib | None = None
+        self._inner: _ZlibDecoder | None = None
 
     def decode(self, chunk: bytes) -> bytes:
         if self._inner is None:
@@ -195,12 +195,12 @@ class _Deflate:
                 return b""
             first, second = self._head[0], self._head[1]
             has_header = first & 0x0F == 8 and (first << 8 | second) % 31 == 0
-            self._inner = _Zlib(zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
+            self._inner = _ZlibDecoder(zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
             chunk = self._head
         return self._inner.decode(chunk)
 
 
-class _Brotli:
+class _BrotliDecoder:
     most_at_once = 64
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ class _Brotli:
             raise _Damaged(str(error)) from error
 
 
-class _Zstd:
+class _ZstdDecoder:
     most_at_once = 1 << 10
 
     def __init__(self) -> None:

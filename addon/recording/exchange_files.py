@@ -5,7 +5,6 @@ JSON that came over the wire is embedded byte for byte; only secrets are replace
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from addon.identity.session import Identity
@@ -13,7 +12,8 @@ from addon.recording.body import joined_headers
 from addon.recording.jobs import ResponseSeen
 from ccwire.wire.format import FORMAT, Exchange
 from ccwire.wire.json_text import dump, text
-from ccwire.wire.vocabulary import EndedBy
+from ccwire.wire.times import iso
+from ccwire.wire.vocabulary import EndedBy, RecordDirection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,9 @@ class FinishedAnswer:
     wire_size: int
 
 
-def head(record_id: Mapping[str, Any], identity: Identity, direction: str, at: float) -> bytes:
+def head(
+    record_id: Mapping[str, Any], identity: Identity, direction: RecordDirection, at: float
+) -> bytes:
     """Return the first lines of a file: those that change when an exchange moves."""
     return lines(
         {
@@ -130,7 +132,3 @@ def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
 def elapsed(start: float, end: float) -> float:
     """Return the seconds between two times; 0 if the clock was set back in between."""
     return max(0.0, end - start)
-
-
-def iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

@@ -17,7 +17,7 @@ _MOST_PROCESSES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Pending:
     finished: Finished
     telemetry: str | None  # the session named in its body
     since: float
@@ -26,20 +26,20 @@ class _Waiting:
 class PendingExchanges:
     """Finished exchanges without a session, grouped by process until its session is known."""
 
-    def __init__(self, store: CaptureStore, books: SessionIndex, lookup: SessionLookup) -> None:
+    def __init__(self, store: CaptureStore, index: SessionIndex, lookup: SessionLookup) -> None:
         self._store = store
-        self._books = books
+        self._index = index
         self._lookup = lookup
-        self._waiting: dict[ClientProcess, list[_Waiting]] = {}
+        self._pending: dict[ClientProcess, list[_Pending]] = {}
 
     def add(
         self, process: ClientProcess, finished: Finished, telemetry: str | None, since: float
     ) -> None:
         """Add a finished exchange that is in the index of `unknown`."""
-        waiting = _Waiting(finished, telemetry, since)
-        self._waiting.setdefault(process, []).append(waiting)
-        if len(self._waiting) > _MOST_PROCESSES:
-            del self._waiting[next(iter(self._waiting))]
+        pending = _Pending(finished, telemetry, since)
+        self._pending.setdefault(process, []).append(pending)
+        if len(self._pending) > _MOST_PROCESSES:
+            del self._pending[next(iter(self._pending))]
 
     def file(self, patient_until: float) -> list[tuple[str, Finished]]:
         """Move exchanges to the session of their process, or of their telemetry if they are older.
@@ -48,18 +48,18 @@ class PendingExchanges:
         each moved exchange with its session; the caller writes the index.
         """
         filed: list[tuple[str, Finished]] = []
-        for process, waiting in list(self._waiting.items()):
-            identity = self._session_of(process, waiting, patient_until)
+        for process, pending in list(self._pending.items()):
+            identity = self._session_of(process, pending, patient_until)
             if identity.session_id is None:
                 continue
-            while waiting:  # if a move fails, recovery finishes it, and the next call does the rest
-                finished = self._file(waiting.pop(0).finished, identity)
+            while pending:  # if a move fails, recovery finishes it, and the next call does the rest
+                finished = self._file(pending.pop(0).finished, identity)
                 filed.append((identity.session_id, finished))
-            del self._waiting[process]
+            del self._pending[process]
         return filed
 
     def _session_of(
-        self, process: ClientProcess, waiting: list[_Waiting], patient_until: float
+        self, process: ClientProcess, pending: list[_Pending], patient_until: float
     ) -> Identity:
         known = identify(
             SessionEvidence(
@@ -71,16 +71,16 @@ class PendingExchanges:
             return known
         named = (
             identify(SessionEvidence(telemetry=w.telemetry))
-            for w in waiting
+            for w in pending
             if w.since < patient_until
         )
         found = next((identity for identity in named if identity.session_id), known)
         if found.session_id is not None:
-            self._lookup.tell(process, found.session_id)
+            self._lookup.name_session(process, found.session_id)
         return found
 
     def _file(self, finished: Finished, identity: Identity) -> Finished:
         slot, line = refile(self._store, finished.slot, finished.line, identity)
         moved = replace(finished, slot=slot, line=line)
-        self._books.move(identity.session_id, moved)
+        self._index.move(identity.session_id, moved)
         return moved

@@ -38,6 +38,7 @@ from addon.storage.files import write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
 from addon.storage.traffic_log import summary
+from ccwire.wire.format import Gap
 from ccwire.wire.json_text import dump
 from ccwire.wire.vocabulary import EndedBy, GapKind
 
@@ -49,7 +50,7 @@ _TELEMETRY_SECONDS = 15.0  # longer than any client takes to identify its sessio
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenExchange:
     """An exchange in flight."""
 
     flow_id: str
@@ -78,9 +79,9 @@ class Recorder:
         self._store = store
         self._redactor = redactor
         self._lookup = lookup
-        self._open: dict[str, _Open] = {}
-        self._books = SessionIndex(store, lookup.entry)
-        self._waiting = PendingExchanges(store, self._books, lookup)
+        self._open: dict[str, _OpenExchange] = {}
+        self._index = SessionIndex(store, lookup.entry)
+        self._pending = PendingExchanges(store, self._index, lookup)
         self._drift = DriftWatch(self._note_drift)
         self._said: set[str] = set()
 
@@ -171,10 +172,10 @@ class Recorder:
         del self._open[flow_id]
         session_id = exchange.identity.session_id
         finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
-        self._books.enter(session_id, finished)
+        self._index.enter(session_id, finished)
         if session_id is None and exchange.process is not None:
             hint = exchange.record.telemetry_session
-            self._waiting.add(exchange.process, finished, hint, at)
+            self._pending.add(exchange.process, finished, hint, at)
         else:
             self._look_for_drift(session_id, finished)
         logger.info(summary(session_id, line))
@@ -192,8 +193,8 @@ class Recorder:
     def settle(self) -> None:
         """Write part files and indexes, and file pending exchanges, after one or more batches."""
         self.write_parts()
-        self._books.write()
-        self._file_waiting(time.time() - _TELEMETRY_SECONDS)
+        self._index.write()
+        self._file_pending(time.time() - _TELEMETRY_SECONDS)
 
     def idle(self) -> None:
         """Do deferred work while no jobs arrive."""
@@ -210,7 +211,7 @@ class Recorder:
             except Exception as error:
                 self._failed(flow_id, error)
         self.settle()
-        self._file_waiting(math.inf)
+        self._file_pending(math.inf)
         self._drift.look(_CLOSING_SECONDS)
 
     def _failed(self, flow_id: str | None, error: Exception) -> None:
@@ -230,9 +231,9 @@ class Recorder:
         record: RequestRecord,
         identity: Identity,
         process: ClientProcess | None,
-    ) -> _Open:
+    ) -> _OpenExchange:
         slot = self._store.open_slot(identity.session_id, record.base["path"])
-        exchange = _Open(seen.flow_id, slot, record, identity, process, seen.ended)
+        exchange = _OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
             slot.note(dump({"request": _part_head(exchange)}))
             write_whole(slot.request_file, _request_file(exchange, seen))
@@ -241,7 +242,9 @@ class Recorder:
             raise
         return exchange
 
-    def _lose(self, session_id: str | None, exchange: _Open | None, error: Exception) -> None:
+    def _lose(
+        self, session_id: str | None, exchange: _OpenExchange | None, error: Exception
+    ) -> None:
         """Log each cause once, and add a gap to the manifest as soon as it can be written."""
         self._gap(session_id, "capture_error", exchange, _reason(error))
         self._say(error)
@@ -272,12 +275,12 @@ class Recorder:
             )
         )
         if identity.session_id and identity.identified_by in ("header", "user_id"):
-            self._lookup.tell(process, identity.session_id)
+            self._lookup.name_session(process, identity.session_id)
         return identity
 
-    def _file_waiting(self, patient_until: float) -> None:
-        if filed := self._waiting.file(patient_until):
-            self._books.write()
+    def _file_pending(self, patient_until: float) -> None:
+        if filed := self._pending.file(patient_until):
+            self._index.write()
         for session_id, finished in filed:
             self._look_for_drift(session_id, finished)
 
@@ -291,21 +294,21 @@ class Recorder:
         )
 
     def _note_drift(self, session_id: str | None, found: Iterable[str]) -> None:
-        self._books.change(session_id, lambda m: manifests.with_drift(m, found))
+        self._index.change(session_id, lambda m: manifests.with_drift(m, found))
 
     def _gap(
-        self, session_id: str | None, kind: GapKind, exchange: _Open | None, detail: str
+        self, session_id: str | None, kind: GapKind, exchange: _OpenExchange | None, detail: str
     ) -> None:
-        gap = {
+        gap: Gap = {
             "kind": kind,
             "at": time.time(),
             "sequence": exchange.slot.sequence if exchange else None,
             "detail": detail,
         }
-        self._books.gap(session_id, gap)
+        self._index.gap(session_id, gap)
 
 
-def _request_file(exchange: _Open, seen: RequestSeen) -> bytes:
+def _request_file(exchange: _OpenExchange, seen: RequestSeen) -> bytes:
     address = seen.client_address
     client = {
         "address": address[0] if address else None,
@@ -318,7 +321,7 @@ def _request_file(exchange: _Open, seen: RequestSeen) -> bytes:
     return whole_file(top, {**exchange.record.fields, **tail})
 
 
-def _part_head(exchange: _Open) -> dict[str, Any]:
+def _part_head(exchange: _OpenExchange) -> dict[str, Any]:
     """Return the parts of a request that recovery needs."""
     return {
         "flow_id": exchange.flow_id,
@@ -331,7 +334,7 @@ def _part_head(exchange: _Open) -> dict[str, Any]:
     }
 
 
-def _ids(exchange: _Open) -> dict[str, Any]:
+def _ids(exchange: _OpenExchange) -> dict[str, Any]:
     return {"flow_id": exchange.flow_id, "sequence": exchange.slot.sequence}
 
 

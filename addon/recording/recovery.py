@@ -13,7 +13,7 @@ from addon.storage.files import read_file, write_whole
 from addon.storage.folder import CaptureStore
 from addon.storage.index import enter_once, recount
 from addon.storage.move import MOVED, finish_move
-from ccwire.wire.format import UNKNOWN, Exchange, parse_file_name
+from ccwire.wire.format import UNKNOWN, Exchange, Gap, parse_file_name
 from ccwire.wire.json_text import parse_json
 
 logger = logging.getLogger("ccwire")
@@ -52,7 +52,12 @@ def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
         return
     line = _answered(part, first["request"], lines[1:])
     enter_once(part.parent, line)
-    gap = {"kind": "recovered", "at": time.time(), "sequence": line.sequence, "detail": _IN_FLIGHT}
+    gap: Gap = {
+        "kind": "recovered",
+        "at": time.time(),
+        "sequence": line.sequence,
+        "detail": _IN_FLIGHT,
+    }
     recount(part.parent, gap)
 
 
@@ -99,15 +104,15 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
 
 def _told_by(response_file: Path, line: Exchange) -> Exchange:
     """Return the line with the outcome from the complete response file, not the part file."""
-    told = parse_json(read_file(response_file))
-    message = told.get("message") or {}
+    recorded = parse_json(read_file(response_file))
+    message = recorded.get("message") or {}
     return Exchange.from_json(
         {
             **line.to_json(),
-            "ended": told["timestamp"],
-            "complete": told["complete"],
-            "ended_by": told["ended_by"],
-            "error": told["error"],
+            "ended": recorded["timestamp"],
+            "complete": recorded["complete"],
+            "ended_by": recorded["ended_by"],
+            "error": recorded["error"],
             "message_id": message.get("id"),
             "stop_reason": message.get("stop_reason"),
             "usage": message.get("usage"),

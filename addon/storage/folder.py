@@ -28,9 +28,9 @@ from ccwire.wire.format import (
     TRAFFIC_LOG,
     UNKNOWN,
     Exchange,
+    exchange_or_none,
     file_name,
     is_session_id,
-    parse_exchange,
 )
 
 try:
@@ -118,9 +118,9 @@ class CaptureStore:
         with locked(folder):
             path = folder / EXCHANGES
             lines = read_file(path).splitlines(keepends=True) if path.exists() else []
-            told = [(line, _exchange(line)) for line in lines]
-            kept = [(line, e) for line, e in told if e is None or e.flow_id not in flow_ids]
-            if len(kept) < len(told):
+            parsed = [(line, exchange_or_none(line)) for line in lines]
+            kept = [(line, e) for line, e in parsed if e is None or e.flow_id not in flow_ids]
+            if len(kept) < len(parsed):
                 write_whole(path, b"".join(line for line, _ in kept))
         return [exchange for _, exchange in kept if exchange]
 
@@ -163,8 +163,8 @@ class CaptureStore:
 
     def _next_sequence(self, folder: Path, lock: IO[bytes]) -> int:
         """Return the next number; the lock file contains the last, checked once per process."""
-        told = lock.read(_DIGITS)
-        last = int(told) if told.isdigit() else 0
+        digits = lock.read(_DIGITS)
+        last = int(digits) if digits.isdigit() else 0
         if folder not in self._counted or not last:
             names = (_SEQUENCE.match(entry.name) for entry in os.scandir(folder))
             lines = (exchange.sequence for exchange in read_lines(folder / EXCHANGES))
@@ -181,14 +181,7 @@ def read_lines(path: Path) -> list[Exchange]:
         lines = read_file(path).splitlines()
     except FileNotFoundError:
         return []
-    return [exchange for line in lines if (exchange := _exchange(line))]
-
-
-def _exchange(line: bytes) -> Exchange | None:
-    try:
-        return parse_exchange(line)
-    except ValueError:
-        return None
+    return [exchange for line in lines if (exchange := exchange_or_none(line))]
 
 
 def _made(folder: Path) -> bool:

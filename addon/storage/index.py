@@ -8,17 +8,15 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from addon.hooks.sessions import SessionEntry
 from addon.storage import manifest as manifests
 from addon.storage.files import append_lines, locked, read_file, write_whole
 from addon.storage.folder import CaptureStore, Slot, read_lines
+from addon.storage.manifest import PendingGaps
 from addon.storage.traffic_log import block
-from ccwire.wire.format import EXCHANGES, MANIFEST, Exchange, Manifest, parse_manifest
+from ccwire.wire.format import EXCHANGES, MANIFEST, Exchange, Gap, Manifest, parse_manifest
 from ccwire.wire.json_text import dump
-
-_MOST_GAPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class SessionIndex:
         self._entry = entry
         self._finished: dict[str | None, list[Finished]] = {}
         self._listed: set[str] = set()  # flow ids in exchanges.jsonl but not in the manifest yet
-        self._gaps: dict[str | None, list[dict[str, Any]]] = {}
+        self._gaps: dict[str | None, PendingGaps] = {}
         self._moved: set[str] = set()  # moved flow ids that `unknown` still lists
 
     def enter(self, session_id: str | None, finished: Finished) -> None:
@@ -49,10 +47,8 @@ class SessionIndex:
         self._moved.add(finished.line.flow_id)
         self.enter(session_id, finished)
 
-    def gap(self, session_id: str | None, gap: dict[str, Any]) -> None:
-        gaps = self._gaps.setdefault(session_id, [])
-        if len(gaps) < _MOST_GAPS:
-            gaps.append(gap)
+    def gap(self, session_id: str | None, gap: Gap) -> None:
+        self._gaps.setdefault(session_id, PendingGaps()).add(gap)
 
     def write(self) -> None:
         """Write all sessions; if any fails, raise the last OSError after writing the others."""
@@ -98,7 +94,7 @@ class SessionIndex:
             else:
                 for item in new:
                     manifest = manifests.with_exchange(manifest, item.line)
-            _write_manifest(folder, self._told(manifest, session_id, finished))
+            _write_manifest(folder, self._complete(manifest, session_id, finished))
         self._finished.pop(session_id, None)
         if held_back:
             self._finished[session_id] = held_back
@@ -109,13 +105,13 @@ class SessionIndex:
         if finished:
             self._store.log_traffic("".join(block(session_id, item.line) for item in finished))
 
-    def _told(
+    def _complete(
         self, manifest: Manifest, session_id: str | None, finished: list[Finished]
     ) -> Manifest:
         """Return the manifest with conflicts, gaps and the session's entry in sessions.json."""
         manifest = manifests.with_conflicts(manifest, sum(item.conflicts for item in finished))
-        for gap in self._gaps.get(session_id, ()):
-            manifest = manifests.with_gap(manifest, gap)
+        if pending := self._gaps.get(session_id):
+            manifest = manifests.with_gaps(manifest, pending)
         entry = self._entry(session_id) if session_id is not None and finished else None
         if entry is None:
             return manifest
@@ -132,7 +128,8 @@ def current_manifest(folder: Path) -> Manifest:
     try:
         return parse_manifest(read_file(folder / MANIFEST))
     except ValueError as error:
-        gap = {"kind": "manifest_lost", "detail": f"rebuilt from exchanges.jsonl: {error}"}
+        detail = f"rebuilt from exchanges.jsonl: {error}"
+        gap: Gap = {"kind": "manifest_lost", "detail": detail}
         return manifests.with_gap(_from_lines(folder), gap)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ELOOP):
@@ -145,7 +142,7 @@ def _from_lines(folder: Path) -> Manifest:
     return manifests.recounted(empty, read_lines(folder / EXCHANGES))
 
 
-def recount(folder: Path, gap: dict[str, Any] | None = None) -> None:
+def recount(folder: Path, gap: Gap | None = None) -> None:
     """Recount a manifest from the lines."""
     with locked(folder):
         manifest = manifests.recounted(current_manifest(folder), read_lines(folder / EXCHANGES))

@@ -1,12 +1,24 @@
 """Updates of a session's manifest: pure functions from one manifest to the next."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from ccwire.wire.format import Exchange, Manifest
+from ccwire.wire.format import Exchange, Gap, Manifest
 
-_MOST_GAPS = 200  # limits the list only; the counts include all
+MOST_GAPS = 200  # limits the list, which keeps the newest; the counts include all
+
+
+@dataclass(slots=True)
+class PendingGaps:
+    """Gaps not yet in a manifest: the newest of them, and the number of losses among all."""
+
+    newest: deque[Gap] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
+    losses: int = 0
+
+    def add(self, gap: Gap) -> None:
+        self.newest.append(gap)
+        self.losses += gap["kind"] == "capture_error"
 
 
 def with_exchange(manifest: Manifest, exchange: Exchange) -> Manifest:
@@ -50,12 +62,19 @@ def with_session(
     )
 
 
-def with_gap(manifest: Manifest, gap: Mapping[str, Any]) -> Manifest:
+def with_gap(manifest: Manifest, gap: Gap) -> Manifest:
     """Add a gap: something missing from this session. Only losses count as errors."""
+    pending = PendingGaps()
+    pending.add(gap)
+    return with_gaps(manifest, pending)
+
+
+def with_gaps(manifest: Manifest, pending: PendingGaps) -> Manifest:
+    """All that is missing since the last write. Only losses count as errors."""
     counts = dict(manifest.counts)
-    if gap.get("kind") == "capture_error":
-        counts["capture_errors"] = counts.get("capture_errors", 0) + 1
-    gaps = [*manifest.gaps, dict(gap)][-_MOST_GAPS:]
+    if pending.losses:
+        counts["capture_errors"] = counts.get("capture_errors", 0) + pending.losses
+    gaps = [*manifest.gaps, *pending.newest][-MOST_GAPS:]
     return replace(manifest, counts=counts, gaps=gaps)
 
 

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any, TypeGuard
 
-from ccwire.wire.format import Exchange
+from ccwire.wire.format import UNKNOWN, Exchange
 from ccwire.wire.safe_text import one_line
+from ccwire.wire.times import clock
 from ccwire.wire.token_class import value_at
 from ccwire.wire.usage import TOKEN_GROUPS
 
@@ -12,8 +13,8 @@ from ccwire.wire.usage import TOKEN_GROUPS
 def summary(session_id: str | None, exchange: Exchange) -> str:
     """Return one line: time, session, kind, model, status, tokens, cache share, seconds."""
     parts = [
-        datetime.fromtimestamp(exchange.started).strftime("%H:%M:%S"),
-        (session_id or "unknown")[:8].ljust(8),
+        clock(exchange.started),
+        (session_id or UNKNOWN)[:8].ljust(8),
         exchange.kind.ljust(12),
         exchange.model or "-",
         str(exchange.status or "---"),
@@ -37,7 +38,7 @@ def block(session_id: str | None, exchange: Exchange) -> str:
     first = f"{exchange.first_byte_ms:.0f} ms" if exchange.first_byte_ms is not None else "none"
     lines = [
         f"{at}  {exchange.method} {exchange.host}{exchange.path}  {exchange.status or 'no answer'}",
-        f"  session {session_id or 'unknown'} by {exchange.identified_by}"
+        f"  session {session_id or UNKNOWN} by {exchange.identified_by}"
         f"  exchange {exchange.sequence:04d}  kind {exchange.kind}"
         f"  client {exchange.claude_version or '?'}  pid {exchange.pid or '?'}",
         f"  {exchange.request_bytes:,} bytes up, {exchange.response_bytes:,} down"

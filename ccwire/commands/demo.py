@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from addon.claude_settings.hooks_text import events_for, hook_command, hook_settings
+from addon.claude_settings.hooks_text import hook_command, hook_settings
+from addon.hooks.events import events_for
 from addon.launch.environment import proxied_environment
 from addon.launch.proxy import Proxy, ProxyError
 from ccwire.demo.client.profiles import profile
@@ -164,7 +165,7 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     if len(files) > _SHOWN_FILES:
         to.print(f"  … and {len(files) - _SHOWN_FILES} more")
     to.print()
-    session = SessionReconciler(captures, ClaudeDir(claude_dir)).account(folder)
+    session = SessionReconciler(captures, ClaudeDir(claude_dir)).reconcile(folder)
     print_session(to, session, totals_of(session), False)
     to.print(f"The stand-in served {served} calls; the capture has {len(session.calls)}.")
     places = f"--captures {captures} --claude-dir {claude_dir}"

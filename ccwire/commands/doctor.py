@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 import click
-import orjson
 from rich.text import Text
 
 from addon.claude_settings.files import scope_checks
 from addon.hooks.sessions import default_sessions_path
 from ccwire import checks
 from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.output.json_output import print_json
 from ccwire.output.tables import console
 from correlate.schema.baseline import shipped_versions
 
@@ -43,7 +43,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
     ]
     if as_json:
         listed = [check.to_json() for check in found]
-        click.echo(orjson.dumps({"checks": listed}, option=orjson.OPT_INDENT_2))
+        print_json({"checks": listed})
     else:
         to = console()
         for check in found:

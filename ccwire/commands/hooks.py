@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from addon.claude_settings.files import (
     SCOPES,
@@ -15,9 +14,11 @@ from addon.claude_settings.files import (
     scope_statuses,
     settings_path,
 )
-from addon.claude_settings.hooks_text import EVENTS, CommentsAtStake, find_hooks, hook_command
+from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, hook_command
 from addon.claude_settings.install import SettingsChange, make_change, plan_install, plan_uninstall
+from addon.hooks.events import INSTALLED
 from ccwire.options import UserError, claude_dir_option, json_option
+from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, print_table
 
 _SCOPE = click.Choice(SCOPES)
@@ -102,7 +103,7 @@ def status(ctx: click.Context, scope: str | None, claude_dir: Path, as_json: boo
     setting = disabled_by(every)
     if as_json:
         report = {"scopes": [_to_json(found) for found in shown], "disabled_by": setting}
-        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+        print_json(report)
     else:
         _print_status(shown, setting)
     installed = any(found.hooks.commands for found in shown)
@@ -138,8 +139,8 @@ def _in_words(found: ScopeStatus) -> str:
         return "unreadable"
     if not found.hooks.commands:
         return "not installed" if found.exists else "no such file"
-    events = len(set(EVENTS) & found.hooks.commands.keys())
-    return f"{'drifted' if found.drift else 'installed'}, {events} of {len(EVENTS)} events"
+    events = len(set(INSTALLED) & found.hooks.commands.keys())
+    return f"{'drifted' if found.drift else 'installed'}, {events} of {len(INSTALLED)} events"
 
 
 def _to_json(found: ScopeStatus) -> dict[str, Any]:

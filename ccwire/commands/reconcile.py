@@ -7,13 +7,13 @@ import click
 from rich.console import Console
 
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import json_bytes, print_json
+from ccwire.output.json_output import print_json
 from ccwire.output.reconcile import print_all_row, print_grand_total, print_header, print_session
 from ccwire.output.tables import console, progress_bar
-from ccwire.session_argument import CapturedSession, captured_session
+from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
 from ccwire.wire.format import UNKNOWN
-from ccwire.wire.json_text import parse_json
-from correlate.captures.folder import read_exchanges, read_manifest, session_folders
+from ccwire.wire.json_text import dump, parse_json
+from correlate.captures.folder import read_exchanges, session_folders, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
@@ -108,24 +108,19 @@ def _accounts(
     to: Console | None,
 ) -> Iterator[Reconciliation]:
     claude = ClaudeDir(claude_dir)
-    accountant = SessionReconciler(captures, claude)
+    reconciler = SessionReconciler(captures, claude)
     size = sum(_size(session, claude) for session in sessions)
     with progress_bar("transcripts", size, to) as advance:
         for session in sessions:
-            found = accountant.account(
+            found = reconciler.reconcile(
                 session.capture, session.session_id, result=result, progress=advance
             )
-            if not found.calls and session.capture.name == UNKNOWN:
-                raise UserError(
-                    f"no captured call belongs to the transcript of session {session.session_id}; "
-                    "start the client with `ccwire run` to capture it."
-                )
+            check_for_calls(session, found)
             yield found
 
 
 def _size(session: CapturedSession, claude: ClaudeDir) -> int:
-    known = read_manifest(session.capture).transcript_paths
-    return claude.session(session.session_id, known).size
+    return transcript_files(claude, session.capture, session.session_id).size
 
 
 def _print_one(accounts: Iterator[Reconciliation], to: Console | None, verbose: bool) -> int:
@@ -155,7 +150,7 @@ def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
             print_all_row(to, session, totals)
         grand = grand.with_session(session, totals)
     if to is None:
-        click.echo(b"]," + json_bytes(grand_json(grand)).removeprefix(b"{"))
+        click.echo(b"]," + dump(grand_json(grand)).removeprefix(b"{"))
     else:
         print_grand_total(to, grand)
     return grand.unexplained

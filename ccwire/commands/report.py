@@ -7,9 +7,8 @@ import click
 
 from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.output.tables import progress_bar
-from ccwire.session_argument import CapturedSession, captured_session
-from ccwire.wire.format import UNKNOWN
-from correlate.captures.folder import read_manifest
+from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
+from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
 from correlate.report.page import render
@@ -45,9 +44,9 @@ def command(
     found = captured_session(session, captures, claude_dir)
     other = captured_session(compare, captures, claude_dir) if compare else None
     claude = ClaudeDir(claude_dir)
-    accountant = SessionReconciler(captures, claude)
-    source = _source(found, accountant, claude)
-    page = render(page_model(source, _source(other, accountant, claude) if other else None))
+    reconciler = SessionReconciler(captures, claude)
+    source = _source(found, reconciler, claude)
+    page = render(page_model(source, _source(other, reconciler, claude) if other else None))
     target = output or Path(f"ccwire-report-{found.session_id[:8]}.html")
     try:
         target.touch(mode=0o600)  # as private as the capture that it shows
@@ -61,15 +60,10 @@ def command(
         raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
 
 
-def _source(session: CapturedSession, accountant: SessionReconciler, claude: ClaudeDir) -> Source:
-    known = read_manifest(session.capture).transcript_paths
-    size = claude.session(session.session_id, known).size
+def _source(session: CapturedSession, reconciler: SessionReconciler, claude: ClaudeDir) -> Source:
+    size = transcript_files(claude, session.capture, session.session_id).size
     with progress_bar("transcripts", size) as advance:
-        account = accountant.account(session.capture, session.session_id, progress=advance)
-    if not account.calls and session.capture.name == UNKNOWN:
-        raise UserError(
-            f"no captured call belongs to the transcript of session {session.session_id}; "
-            "start the client with `ccwire run` to capture it."
-        )
+        account = reconciler.reconcile(session.capture, session.session_id, progress=advance)
+    check_for_calls(session, account)
     with progress_bar("captures", content_size(account)) as advance:
         return read_source(session.capture, account, claude, advance)

@@ -13,7 +13,8 @@ import click
 import orjson
 
 from addon.claude_settings.files import installed_scopes
-from addon.claude_settings.hooks_text import events_for, hook_command, hook_settings
+from addon.claude_settings.hooks_text import hook_command, hook_settings
+from addon.hooks.events import events_for
 from addon.hooks.sessions import default_sessions_path
 from addon.launch.arguments import client_in, merged_settings, takes_settings, user_settings
 from addon.launch.client import run_behind
@@ -101,8 +102,10 @@ def command(
 def _troubles(log: Path) -> list[str]:
     """Return the add-on's warnings in the proxy's log, without repeats."""
     lines = log.read_text(errors="replace").splitlines()
-    said = ["ccwire: " + line.partition("ccwire: ")[2] for line in lines if "ccwire: " in line]
-    return list(dict.fromkeys(line for line in said if not line.startswith("ccwire: capturing ")))
+    messages = ["ccwire: " + line.partition("ccwire: ")[2] for line in lines if "ccwire: " in line]
+    return list(
+        dict.fromkeys(line for line in messages if not line.startswith("ccwire: capturing "))
+    )
 
 
 def _check_upstream(upstream: str | None) -> None:
@@ -134,7 +137,7 @@ def _with_hooks(command: list[str], claude_dir: Path, scratch: Path) -> list[str
 
 def _version(start: Sequence[str]) -> Version | None:
     try:
-        said = subprocess.run(
+        ran = subprocess.run(
             [*start, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -144,7 +147,7 @@ def _version(start: Sequence[str]) -> Version | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return announced_version(said.stdout)
+    return announced_version(ran.stdout)
 
 
 def _settings(given: str | None) -> Mapping[str, Any]:

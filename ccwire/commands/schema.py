@@ -12,7 +12,7 @@ from ccwire.options import UserError, json_option
 from ccwire.output.tables import Column, console, numbered, print_table, progress_bar
 from ccwire.wire.versions import parse_version, version_range
 from correlate.schema.baseline import baseline_version, shipped
-from correlate.schema.compare.change import INFORMATIONAL, SchemaChange
+from correlate.schema.compare.change import SchemaChange
 from correlate.schema.compare.check import drift, newest
 from correlate.schema.compare.diff import diff
 from correlate.schema.compare.markdown import changes_as_markdown
@@ -175,7 +175,7 @@ def _print_changes(changes: Sequence[SchemaChange]) -> None:
 
 
 def _may_be_a_gap(change: SchemaChange) -> bool:
-    return change.severity == INFORMATIONAL and change.sure < _HALF_SURE
+    return change.severity == "informational" and change.sure < _HALF_SURE
 
 
 def _observe(given: Sequence[Path]) -> Observation:

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import click
-import orjson
 
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.json_output import print_json
 from ccwire.output.tables import console, count, progress_bar
 from ccwire.session_argument import captured_session
 from ccwire.wire.pack import PackDamaged
@@ -71,7 +71,7 @@ def _is_empty(folder: Path) -> bool:
 
 def _print(copied: Copied, target: Path, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps({**_told(copied), "path": str(target)}, option=orjson.OPT_INDENT_2))
+        print_json({**_as_json(copied), "path": str(target)})
         return
     to = console()
     more = (
@@ -86,7 +86,7 @@ def _print(copied: Copied, target: Path, as_json: bool) -> None:
     )
 
 
-def _told(copied: Copied) -> dict[str, object]:
+def _as_json(copied: Copied) -> dict[str, object]:
     return {
         "session_id": copied.session_id,
         "other_sessions": list(copied.other_sessions),

@@ -4,12 +4,13 @@ from datetime import datetime
 from pathlib import Path
 
 import click
-import orjson
 
 from addon.hooks.sessions import default_sessions_path
 from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, count, dollars, print_table
 from ccwire.session_list import SessionRow, session_rows
+from ccwire.wire.safe_text import shortened
 
 
 @click.command("sessions")
@@ -22,7 +23,7 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
     rows = session_rows(captures, claude_dir, default_sessions_path(), every=every)
     if as_json:
         listed = [row.to_json() for row in rows]
-        click.echo(orjson.dumps({"sessions": listed}, option=orjson.OPT_INDENT_2))
+        print_json({"sessions": listed})
         return
     to = console()
     if not rows:
@@ -68,11 +69,7 @@ def _cells(row: SessionRow, *, wide: bool) -> list[str]:
             _moment(row.last_seen),
             Path(row.project).name if row.project else "-",
         ]
-    return [*cells, _shortened(row.title or "-", 40 if wide else 18)]
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return [*cells, shortened(row.title or "-", 40 if wide else 18)]
 
 
 def _moment(at: float | None) -> str:

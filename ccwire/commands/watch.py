@@ -9,6 +9,7 @@ import orjson
 
 from addon.storage.traffic_log import summary
 from ccwire.options import UserError, captures_option, json_option
+from ccwire.output.json_output import print_json
 from ccwire.output.tables import console
 from ccwire.output.watch_frame import FrameView
 from ccwire.output.watch_screen import LiveScreen, ScreenEnded
@@ -67,7 +68,7 @@ def _print_once(tail: CaptureTail, as_json: bool) -> None:
     tail.look(now)
     found = frame(tail.sessions, View(), now)
     if as_json:
-        click.echo(orjson.dumps(found.to_json(), option=orjson.OPT_INDENT_2))
+        print_json(found.to_json())
     else:
         console().print(FrameView(found))
 

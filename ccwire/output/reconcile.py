@@ -1,22 +1,26 @@
 """Prints a reconciliation: the calls, the totals, and the causes of their differences."""
 
-import re
-from datetime import datetime
-
 from rich.console import Console
 from rich.text import Text
 
 from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
+from ccwire.wire.models import short_model
 from ccwire.wire.safe_text import visible
+from ccwire.wire.times import clock
 from ccwire.wire.token_class import TokenClass
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens, differences
 from correlate.reconcile.result import Finding, Reconciliation, counted, label
 from correlate.reconcile.summary import summarize
 from correlate.reconcile.totals import GrandTotal, Side, Totals
+from correlate.reconcile.verdicts import Tone
 
 _WIDE = 130
-_DATE = re.compile(r"-\d{8}$")
-_STYLES = {"match": "green", "placeholder": "yellow", "partial": "yellow"}
+_STYLES: dict[Tone, str] = {
+    "good": "green",
+    "warn": "yellow",
+    "info": "cyan",
+    "bad": "red bold",
+}
 # Columns of the calls; a narrow terminal has room for two.
 _GROUPS = [group for group in TOKEN_GROUPS if group.kind != "requests"]
 _NARROW_GROUPS = [group for group in _GROUPS if group.key in ("fresh", "output")]
@@ -101,11 +105,11 @@ def _call_row(finding: Finding, wide: bool) -> list[str | Text]:
     number = str(finding.call.sequence) if finding.call else "-"
     row: list[str | Text] = [number]
     if wide:
-        row.append(_clock(finding.at))
+        row.append(clock(finding.at) if finding.at is not None else "")
     row.append(finding.kind)
     if wide:
         row.append((finding.agent_id or "")[:18])
-    row.append(_short_model(finding.model))
+    row.append(visible(short_model(finding.model or "?")))
     row += [count(tokens.of_group(group)) for group in (_GROUPS if wide else _NARROW_GROUPS)]
     row += [_difference(finding), _verdict_text(finding)]
     return row
@@ -127,8 +131,7 @@ def _difference(finding: Finding) -> str:
 
 
 def _verdict_text(finding: Finding) -> Text:
-    style = "red bold" if not finding.explained else _STYLES.get(finding.verdict, "cyan")
-    return Text(finding.verdict, style)
+    return Text(finding.verdict, _STYLES[finding.tone])
 
 
 def _print_evidence(to: Console, finding: Finding) -> None:
@@ -270,11 +273,3 @@ def _share(wire: Side, transcript: Side) -> str:
         return ""
     off = (transcript.total.output - wire.total.output) / wire.total.output
     return f" ({off:+.0%} output)"
-
-
-def _short_model(model: str | None) -> str:
-    return visible(_DATE.sub("", (model or "?").removeprefix("claude-")))
-
-
-def _clock(at: float | None) -> str:
-    return datetime.fromtimestamp(at).strftime("%H:%M:%S") if at is not None else ""

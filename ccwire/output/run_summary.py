@@ -23,10 +23,10 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     if not folders:
         to.print("ccwire: no exchange was captured; did the command start the client?")
         return
-    accountant = SessionReconciler(captures, ClaudeDir(claude_dir))
+    reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
     rows = []
     for folder in folders:
-        session = accountant.account(folder)
+        session = reconciler.reconcile(folder)
         totals = totals_of(session)
         tokens = totals.wire.total
         unpriced = " + unpriced" if totals.wire.unpriced else ""

@@ -1,15 +1,14 @@
 """Lays out a frame of the live view as text, for any width and height."""
 
-import re
-from datetime import datetime
-
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from ccwire.output.tables import dollars, numbered
 from ccwire.wire.format import UNKNOWN
-from ccwire.wire.safe_text import one_line
+from ccwire.wire.models import short_model
+from ccwire.wire.safe_text import one_line, shortened
+from ccwire.wire.times import clock
 from correlate.watch.frame import Frame, InFlight, SeenCall, SessionWatch, Sums
 
 _CHROME = 5  # lines that are neither sessions nor calls
@@ -53,7 +52,7 @@ def _headline(frame: Frame) -> Text:
         (f"  {numbered(total.errors, 'error')}", "red" if total.errors else "dim"),
         (f"  {_cost(total)}", "green"),
         (f"  {len(frame.in_flight)} in flight", "yellow" if frame.in_flight else "dim"),
-        (f"  {datetime.fromtimestamp(frame.at):%H:%M:%S}", "dim"),
+        (f"  {clock(frame.at)}", "dim"),
     ]
     return Text.assemble(*parts)
 
@@ -73,8 +72,8 @@ def _warnings(frame: Frame) -> list[Text]:
         found.append(Text("no calls yet; start a client with `ccwire run claude`", style="dim"))
     if frame.drift:
         newest = list(frame.drift)[-1]
-        said = f"drift: {len(frame.drift)} not in the baseline, such as {one_line(newest)}"
-        found.append(Text(said, style="magenta"))
+        warning = f"drift: {len(frame.drift)} not in the baseline, such as {one_line(newest)}"
+        found.append(Text(warning, style="magenta"))
     if frame.lost:
         found.append(Text(f"not captured: {frame.lost} exchanges, see the manifest", style="red"))
     return found
@@ -139,10 +138,10 @@ def _call_cells(call: SeenCall) -> list[str | Text]:
     if exchange.broken and not exchange.failed:
         status = Text("cut", style="red")
     return [
-        f"{datetime.fromtimestamp(exchange.started):%H:%M:%S}",
+        clock(exchange.started),
         _short(call.session_id),
         one_line(exchange.agent_id or "main")[:8],
-        _cut(name, 11),
+        shortened(name, 11),
         status,
         _short_count(call.tokens.context),
         _short_count(call.tokens.output),
@@ -157,10 +156,10 @@ def _flight_cells(session_id: str, flight: InFlight, now: float) -> list[str | T
     wait = flight.first_byte - flight.started if flight.first_byte else None
     name = _model(flight.model) if flight.kind == "messages" else flight.kind
     return [
-        f"{datetime.fromtimestamp(flight.started):%H:%M:%S}",
+        clock(flight.started),
         _short(session_id),
         one_line(flight.agent_id or "main")[:8],
-        _cut(name, 11),
+        shortened(name, 11),
         str(flight.status or "…"),
         "",
         "…",
@@ -179,12 +178,12 @@ def _errors_table(frame: Frame, room: int, width: int) -> Table:
     for call in frame.calls[-room:]:
         exchange = call.exchange
         table.add_row(
-            f"{datetime.fromtimestamp(exchange.started):%H:%M:%S}",
+            clock(exchange.started),
             _short(call.session_id),
             one_line(exchange.agent_id or "main")[:8],
-            _cut(exchange.kind, 12),
+            shortened(exchange.kind, 12),
             Text(str(exchange.status or "-"), style="red"),
-            _cut(one_line(exchange.error or exchange.ended_by or ""), max(width - 44, 8)),
+            shortened(one_line(exchange.error or exchange.ended_by or ""), max(width - 44, 8)),
         )
     return table
 
@@ -206,7 +205,7 @@ def _agent(session: SessionWatch, agent_id: str | None) -> str:
     if agent_id is None:
         return "main"
     kind = session.agent_types.get(agent_id)
-    return _cut(one_line(f"{agent_id[:8]} {kind or ''}").rstrip(), 26)
+    return shortened(one_line(f"{agent_id[:8]} {kind or ''}").rstrip(), 26)
 
 
 def _short(session_id: str) -> str:
@@ -214,8 +213,7 @@ def _short(session_id: str) -> str:
 
 
 def _model(model: str | None) -> str:
-    """Return the model name without `claude-` and without its date."""
-    return one_line(re.sub(r"^claude-|-20\d{6}$", "", model or "-"))
+    return one_line(short_model(model or "-"))
 
 
 def _cost(sums: Sums) -> str:
@@ -241,7 +239,3 @@ def _seconds(value: float | None) -> str:
     if value < 1:
         return f"{value * 1000:.0f}ms"
     return f"{value:.1f}s" if value < 100 else f"{value / 60:.0f}m"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

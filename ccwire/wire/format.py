@@ -7,10 +7,10 @@ described in docs/format.md, which a test compares with these dataclasses.
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict, TypeGuard
 
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.vocabulary import Direction, EndedBy, EndpointKind, IdentifiedBy
+from ccwire.wire.vocabulary import Direction, EndedBy, EndpointKind, GapKind, IdentifiedBy
 
 FORMAT = 1
 
@@ -87,6 +87,15 @@ class Exchange:
 _EXCHANGE_FIELDS = tuple(f.name for f in fields(Exchange))
 
 
+class Gap(TypedDict):
+    """Something that is missing from a session's capture, and why."""
+
+    kind: GapKind
+    detail: str
+    at: NotRequired[float]
+    sequence: NotRequired[int | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """`manifest.json`: what a session is, what of it was captured, and what is missing."""
@@ -106,7 +115,7 @@ class Manifest:
     evidence: dict[str, int] = field(default_factory=dict)
     conflicts: int = 0
     drift: dict[str, int] = field(default_factory=dict)
-    gaps: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
@@ -116,8 +125,8 @@ class Manifest:
         return asdict(self)
 
 
-def is_session_id(value: object) -> bool:
-    """Whether a string may become the name of a folder."""
+def is_session_id(value: object) -> TypeGuard[str]:
+    """Whether it may become the name of a folder. The hook has the same rule, in `apply`."""
     return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
 
 
@@ -180,6 +189,14 @@ def parse_exchange(line: bytes) -> Exchange:
         raise ValueError("not an exchange") from error
     _check(exchange, _EXCHANGE_TYPES)
     return exchange
+
+
+def exchange_or_none(line: bytes) -> Exchange | None:
+    """Parses a line of `exchanges.jsonl`; None if it is cut or no exchange."""
+    try:
+        return parse_exchange(line)
+    except ValueError:
+        return None
 
 
 def _check(record: object, types: Mapping[str, Any]) -> None:

@@ -71,6 +71,29 @@ def parse_json(data: bytes | str) -> Any:
             raise ValueError("nested too deeply") from error
 
 
+def parse_object(data: bytes | str) -> dict[str, Any]:
+    """The JSON object in `data`; an empty one where it is anything else."""
+    try:
+        return as_dict(parse_json(data))
+    except ValueError:
+        return {}
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def dicts(value: object) -> list[dict[str, Any]]:
+    """The objects in an array."""
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
 def text(value: object) -> str | None:
     """The value if it is a string."""
     return value if isinstance(value, str) else None

@@ -56,10 +56,12 @@ def packs(folder: Path) -> list[Path]:
 
 def described(path: Path) -> PackedFile:
     """The index entry of an unpacked file."""
-    told = path.stat()
+    status = path.stat()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return PackedFile(path.name, told.st_size, told.st_mode & 0o7777, told.st_mtime_ns, digest)
+    return PackedFile(
+        path.name, status.st_size, status.st_mode & 0o7777, status.st_mtime_ns, digest
+    )
 
 
 def write_pack(target: Path, before: Path | None, paths: Sequence[Path]) -> list[PackedFile]:

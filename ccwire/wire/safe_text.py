@@ -21,6 +21,11 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def shortened(text: str, most: int) -> str:
+    """The text, cut to so many characters with an ellipsis where it is longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def _picture(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:

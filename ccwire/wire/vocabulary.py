@@ -41,5 +41,21 @@ EndpointKind = Literal[
 ]
 
 Direction = Literal["req", "resp"]  # in the names of exchange files
+RecordDirection = Literal["request", "response"]  # in the `direction` field of the same files
 
+# The events of the client that the hook handles; `addon.hooks.events` has a line for each.
+HookEvent = Literal[
+    "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop"
+]
+
+# What the hooks recorded of a session in `sessions.json`.
+SessionState = Literal["active", "exited", "crashed"]
+
+ENDPOINT_KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+SESSION_STATES: tuple[SessionState, ...] = get_args(SessionState)
+
+
+def one_of[Name: str](names: tuple[Name, ...], value: object) -> Name | None:
+    """The value as a name of this vocabulary, if it is one."""
+    return next((name for name in names if name == value), None)

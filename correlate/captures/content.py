@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.format import Exchange, parse_file_name
-from ccwire.wire.json_text import parse_json
+from ccwire.wire.json_text import as_dict, dicts, parse_json
 from correlate.captures.folder import read_request, read_response, request_file, response_file
 from correlate.transcript.lines import line_at, parse_line
 from correlate.transcript.turns import TranscriptPlace, Turn
@@ -44,21 +44,18 @@ class CaptureFiles:
 
 def body_of(file: Mapping[str, Any]) -> Any:
     """Return the parsed body, or its text; None if there is none."""
-    body = file.get("body")
-    return body.get("data") if isinstance(body, dict) else None
+    return as_dict(file.get("body")).get("data")
 
 
 def betas_of(request: Mapping[str, Any]) -> list[str]:
-    headers = request.get("headers")
-    given = headers.get("anthropic-beta") if isinstance(headers, dict) else None
+    given = as_dict(request.get("headers")).get("anthropic-beta")
     return [beta.strip() for beta in str(given or "").split(",") if beta.strip()]
 
 
 def answer_blocks(response: Mapping[str, Any]) -> list[Block] | None:
     """Return the answer's content blocks; None if the response contains no message."""
-    message = response.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return _dicts(content) if isinstance(content, list) else None
+    content = as_dict(response.get("message")).get("content")
+    return dicts(content) if isinstance(content, list) else None
 
 
 def turn_blocks(turn: Turn) -> list[tuple[Block, TranscriptPlace]]:
@@ -66,11 +63,19 @@ def turn_blocks(turn: Turn) -> list[tuple[Block, TranscriptPlace]]:
     found: list[tuple[Block, TranscriptPlace]] = []
     for place in turn.places:
         record = parse_line(line_at(place.path, place.offset))
-        message = record.get("message") if isinstance(record, dict) else None
-        content = message.get("content") if isinstance(message, dict) else None
+        content = as_dict(as_dict(record).get("message")).get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        found += [(block, place) for block in _dicts(blocks)]
+        found += [(block, place) for block in dicts(blocks)]
     return found
+
+
+def without_markers(value: Any) -> Any:
+    """The same value without its cache markers, which the client moves with every call."""
+    if isinstance(value, dict):
+        return {k: without_markers(v) for k, v in value.items() if k != "cache_control"}
+    if isinstance(value, list):
+        return [without_markers(item) for item in value]
+    return value
 
 
 def thread_of(call: Exchange, turn: Turn | None) -> tuple[str, str | None, bool]:
@@ -88,7 +93,3 @@ def _read(path: Path) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{path.name} is not a capture file")
     return value
-
-
-def _dicts(items: Any) -> list[Block]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -20,6 +20,7 @@ from ccwire.wire.format import (
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.packed import packed_name, read_packed
+from correlate.transcript.locate import ClaudeDir, SessionFiles
 
 
 def session_folders(captures: Path) -> list[Path]:
@@ -30,11 +31,26 @@ def session_folders(captures: Path) -> list[Path]:
         folder
         for folder in captures.iterdir()
         if is_session_id(folder.name)
-        and folder.name != UNKNOWN
+        and has_session(folder)
         and folder.is_dir()
         and not folder.is_symlink()
         and ((folder / EXCHANGES).is_file() or (folder / MANIFEST).is_file())
     )
+
+
+def has_session(folder: Path) -> bool:
+    """Whether a folder is one session's; `unknown/` has the calls that name none."""
+    return folder.name != UNKNOWN
+
+
+def session_manifest(folder: Path, session_id: str) -> Manifest:
+    """The session's manifest; one with nothing but its id where its calls are in `unknown/`."""
+    return read_manifest(folder) if has_session(folder) else Manifest(session_id=session_id)
+
+
+def transcript_files(claude: ClaudeDir, folder: Path, session_id: str) -> SessionFiles:
+    """The transcripts of a captured session, those that its manifest names included."""
+    return claude.session(session_id, session_manifest(folder, session_id).transcript_paths)
 
 
 def read_manifest(folder: Path) -> Manifest:

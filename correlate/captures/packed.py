@@ -29,17 +29,17 @@ def read_packed(folder: Path, exchange: FileKey) -> bytes | None:
     return found.read(exchange) if found else None
 
 
-def _reader_with(folder: Path, exchange: FileKey) -> "_Reader | None":
+def _reader_with(folder: Path, exchange: FileKey) -> "_PackReader | None":
     readers = (_reader(pack, pack.stat().st_mtime_ns) for pack in packs(folder))
     return next((reader for reader in readers if exchange in reader.names), None)
 
 
 @lru_cache(maxsize=2)
-def _reader(pack: Path, written: int) -> "_Reader":
-    return _Reader(pack)
+def _reader(pack: Path, written: int) -> "_PackReader":
+    return _PackReader(pack)
 
 
-class _Reader:
+class _PackReader:
     """A pack being read: reading forwards is cheap, going far back restarts from the beginning."""
 
     def __init__(self, pack: Path) -> None:

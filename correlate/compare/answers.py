@@ -6,9 +6,12 @@ Compares block by block: text, thinking, tool calls. Redaction in the capture is
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-Block = dict[str, Any]
+from correlate.captures.content import Block
+
+# How one block of an answer compares: `missing` is not in the transcript, `added` only there.
+BlockVerdict = Literal["equal", "changed", "missing", "added"]
 
 _REDACTED = re.compile(r"<redacted:[^>]*>")
 # The compared fields per block type; the client or the API may add others.
@@ -27,7 +30,7 @@ class BlockFinding:
 
     index: int
     type: str
-    verdict: str
+    verdict: BlockVerdict
     place: str | None = None  # position of the first difference: a field, and an offset in it
     wire: Any = None
     transcript: Any = None
@@ -48,11 +51,10 @@ def answer_findings(wire: Sequence[Block], transcript: Sequence[Block]) -> list[
         other = left[at]
         left = left[at + 1 :]
         place = _first_difference(block, other)
-        verdict = "equal" if place is None else "changed"
         found.append(
-            BlockFinding(index, kind, verdict, place, block, other)
-            if place
-            else BlockFinding(index, kind, verdict)
+            BlockFinding(index, kind, "equal")
+            if place is None
+            else BlockFinding(index, kind, "changed", place, block, other)
         )
     return found + [_added(len(wire), extra) for extra in left]
 

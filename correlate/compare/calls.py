@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.endpoints import CALL_KINDS
-from ccwire.wire.format import UNKNOWN, Exchange
+from ccwire.wire.format import Exchange
+from ccwire.wire.json_text import as_dict
 from ccwire.wire.pack import PackDamaged
 from correlate.captures.content import (
     CaptureFiles,
@@ -20,7 +21,7 @@ from correlate.captures.content import (
     thread_of,
     turn_blocks,
 )
-from correlate.captures.folder import read_exchanges, read_manifest
+from correlate.captures.folder import has_session, read_exchanges, transcript_files
 from correlate.compare.answers import BlockFinding, answer_findings
 from correlate.compare.requests import RequestChange, request_changes
 from correlate.reconcile.match import join
@@ -57,11 +58,9 @@ def session_diffs(
 
     `folder` is the session's capture, or `unknown/`, where its calls are found by their ids.
     """
-    own = folder.name != UNKNOWN
-    known = read_manifest(folder).transcript_paths if own else ()
-    transcript = read_transcript(claude.session(session_id, known))
+    transcript = read_transcript(transcript_files(claude, folder, session_id))
     exchanges = read_exchanges(folder)
-    mine = exchanges if own else unassigned_calls(exchanges, transcript.turns)
+    mine = exchanges if has_session(folder) else unassigned_calls(exchanges, transcript.turns)
     calls = [exchange for exchange in mine if exchange.kind in CALL_KINDS]
     if sequence is not None and sequence not in {call.sequence for call in calls}:
         raise KeyError(sequence)
@@ -129,5 +128,4 @@ def _file(read: Callable[[int], Mapping[str, Any]], call: Exchange) -> Mapping[s
 
 
 def _body(request: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    body = body_of(request) if request else None
-    return body if isinstance(body, dict) else {}
+    return as_dict(body_of(request)) if request else {}

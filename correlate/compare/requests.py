@@ -5,15 +5,17 @@ Moved cache markers do not count as changes: the client moves them with every ca
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from ccwire.wire.json_text import text
+from ccwire.wire.json_text import as_list, text
 from ccwire.wire.safe_text import visible
+from correlate.captures.content import without_markers
 
 _PREVIEW = 120
 _LEAD = 24  # characters of common text shown before the difference
 _OWN_RULES = ("messages", "system", "tools", "metadata")
-Body = Mapping[str, Any]
+RequestBody = Mapping[str, Any]
+ChangeKind = Literal["added", "removed", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,32 +23,26 @@ class RequestChange:
     """One change. `place` is a path into the request, such as messages[3].content[0]."""
 
     place: str
-    change: str  # added, removed, changed
+    change: ChangeKind
     before: Any = None
     after: Any = None
 
 
 def request_changes(
-    before: Body | None, after: Body, betas_before: Sequence[str], betas_after: Sequence[str]
+    before: RequestBody | None,
+    after: RequestBody,
+    betas_before: Sequence[str],
+    betas_after: Sequence[str],
 ) -> list[RequestChange]:
     """Return the changes of messages, system, tools, betas and parameters, in this order."""
     old = before or {}
     return [
-        *_messages(_list(old.get("messages")), _list(after.get("messages"))),
+        *_messages(as_list(old.get("messages")), as_list(after.get("messages"))),
         *_items("system", _blocks(old.get("system")), _blocks(after.get("system"))),
-        *_tools(_list(old.get("tools")), _list(after.get("tools"))),
+        *_tools(as_list(old.get("tools")), as_list(after.get("tools"))),
         *_betas(betas_before, betas_after),
         *_parameters(old, after),
     ]
-
-
-def without_markers(value: Any) -> Any:
-    """Return the value without cache markers."""
-    if isinstance(value, dict):
-        return {k: without_markers(v) for k, v in value.items() if k != "cache_control"}
-    if isinstance(value, list):
-        return [without_markers(item) for item in value]
-    return value
 
 
 def preview(value: Any) -> str:
@@ -64,8 +60,8 @@ def preview(value: Any) -> str:
         if kind == "tool_use":
             return f"tool_use {value.get('name')} {preview(str(value.get('input')))}"
         if kind == "tool_result":
-            said = "; ".join(preview(block) for block in _blocks(value.get("content")))
-            return f"tool_result {said}"
+            content = "; ".join(preview(block) for block in _blocks(value.get("content")))
+            return f"tool_result {content}"
         if kind == "thinking":
             return f"thinking {preview(value.get('thinking') or '')}"
     return preview(str(value))
@@ -112,8 +108,7 @@ def _items(place: str, old: list[Any], new: list[Any]) -> Iterator[RequestChange
         before = without_markers(old[index]) if index < len(old) else None
         after = without_markers(new[index]) if index < len(new) else None
         if before != after:
-            kind = "added" if before is None else "removed" if after is None else "changed"
-            yield RequestChange(f"{place}[{index}]", kind, before, after)
+            yield RequestChange(f"{place}[{index}]", _change(before, after), before, after)
 
 
 def _tools(old: list[Any], new: list[Any]) -> Iterator[RequestChange]:
@@ -138,14 +133,16 @@ def _betas(old: Sequence[str], new: Sequence[str]) -> Iterator[RequestChange]:
             yield RequestChange("betas", "removed", before=beta)
 
 
-def _parameters(old: Body, new: Body) -> Iterator[RequestChange]:
+def _parameters(old: RequestBody, new: RequestBody) -> Iterator[RequestChange]:
     for name in {**old, **new}:
         if name in _OWN_RULES:
             continue
         before, after = without_markers(old.get(name)), without_markers(new.get(name))
         if before != after:
-            kind = "added" if name not in old else "removed" if name not in new else "changed"
-            yield RequestChange(name, kind, before, after)
+            change: ChangeKind = "changed"
+            if name not in old or name not in new:
+                change = "removed" if name in old else "added"
+            yield RequestChange(name, change, before, after)
 
 
 def _same_message(before: Any, after: Any) -> bool:
@@ -153,6 +150,12 @@ def _same_message(before: Any, after: Any) -> bool:
         return bool(before == after)
     old, new = _blocks(before.get("content")), _blocks(after.get("content"))
     return bool(without_markers(old) == without_markers(new))
+
+
+def _change(before: Any, after: Any) -> ChangeKind:
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
 
 
 def _role(message: Any) -> Any:
@@ -163,11 +166,7 @@ def _blocks(content: Any) -> list[Any]:
     """Return content as blocks; a string is one text block, as the client uses both forms."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return _list(content)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return as_list(content)
 
 
 def _by_name(tools: list[Any]) -> dict[str, Any]:

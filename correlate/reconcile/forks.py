@@ -30,8 +30,8 @@ class ForkOrigins:
         for message_id in wanted:
             for session_id, sequence in self._in_captures().get(message_id, ()):
                 if session_id != files.session_id:
-                    said = f"same ids as call {sequence} of session {session_id}"
-                    found[message_id] = Origin(session_id, said, captured=True)
+                    evidence = f"same ids as call {sequence} of session {session_id}"
+                    found[message_id] = Origin(session_id, evidence, captured=True)
         missing = [message_id for message_id in wanted if message_id not in found]
         if missing:
             found |= self._in_transcripts(missing, files)
@@ -77,8 +77,8 @@ class ForkOrigins:
             ids = self._ids_in(path)
             for message_id in wanted:
                 if message_id in ids and message_id not in found:
-                    said = f"same ids as {path.name}:{ids[message_id]}"
-                    found[message_id] = Origin(path.stem, said)
+                    evidence = f"same ids as {path.name}:{ids[message_id]}"
+                    found[message_id] = Origin(path.stem, evidence)
             if len(found) == len(wanted):
                 break
         return found

@@ -11,6 +11,7 @@ from ccwire.wire.usage import Difference, differences, output_of
 from correlate.reconcile.match import Joined, Pair
 from correlate.reconcile.purpose import Alike, Purpose, RequestFacts, purpose_of, repeats
 from correlate.reconcile.result import Finding, Origin
+from correlate.reconcile.verdicts import FindingKind, RequestClass, Verdict
 from correlate.transcript.reader import Transcript
 from correlate.transcript.turns import Turn
 
@@ -45,10 +46,10 @@ def judge(
 
 def _judge_pair(pair: Pair) -> Finding:
     call, turn = pair.call, pair.turn
-    verdict, said = _compare(call, turn)
+    verdict, reasons = _compare(call, turn)
     missing = _missing_blocks(call, turn)
     if missing and verdict in ("match", "placeholder", "partial"):
-        verdict, said = "differs", (missing,)
+        verdict, reasons = "differs", (missing,)
     how = f"joined by {pair.by}"
     if pair.by == "message_id" and turn.request_id and call.request_id:
         how += f"; the line has the request id of another attempt, {turn.request_id}"
@@ -57,14 +58,13 @@ def _judge_pair(pair: Pair) -> Finding:
     return Finding(
         verdict=verdict,
         kind=_thread(call, turn),
-        explained=verdict != "differs",
-        evidence=(how, *said),
+        evidence=(how, *reasons),
         call=call,
         turn=turn,
     )
 
 
-def _compare(call: Exchange, turn: Turn) -> tuple[str, tuple[str, ...]]:
+def _compare(call: Exchange, turn: Turn) -> tuple[Verdict, tuple[str, ...]]:
     wire = call.usage or call.usage_at_start
     found = differences(wire, turn.usage)
     if not found:
@@ -74,11 +74,11 @@ def _compare(call: Exchange, turn: Turn) -> tuple[str, tuple[str, ...]]:
         return "match", ("every usage field is equal", *cut)
     start = call.usage_at_start
     if start is not None and not differences(start, turn.usage):
-        said = f"equals the usage in message_start (output {output_of(start)}); "
-        return "placeholder", (said + f"final output is {output_of(wire)}",)
+        reason = f"equals the usage in message_start (output {output_of(start)}); "
+        return "placeholder", (reason + f"final output is {output_of(wire)}",)
     if _is_partial(found, turn, start, wire):
-        said = f"output {output_of(turn.usage)} is between {output_of(start)} and "
-        return "partial", (said + f"{output_of(wire)}, and no line has a stop reason",)
+        reason = f"output {output_of(turn.usage)} is between {output_of(start)} and "
+        return "partial", (reason + f"{output_of(wire)}, and no line has a stop reason",)
     return "differs", tuple(str(difference) for difference in found)
 
 
@@ -102,10 +102,10 @@ def _missing_blocks(call: Exchange, turn: Turn) -> str | None:
     return None
 
 
-def _thread(call: Exchange | None, turn: Turn | None) -> str:
+def _thread(call: Exchange | None, turn: Turn | None) -> FindingKind | RequestClass:
     """Return the request class from the client, else main or subagent."""
     if call is not None and call.request_class:
-        return call.request_class
+        return RequestClass(call.request_class)
     agent = (call.agent_id if call else None) or (turn.agent_id if turn else None)
     return "subagent" if agent or (turn is not None and turn.sidechain) else "main"
 
@@ -128,7 +128,6 @@ class _Alone:
         return Finding(
             verdict="wire-only",
             kind=kind.name,
-            explained=kind.explained,
             evidence=kind.evidence,
             call=call,
         )
@@ -150,10 +149,10 @@ class _Alone:
         if not files.exists:
             return Purpose("no-transcript", ("the session has no transcript file",))
         if call.agent_id and call.agent_id not in {agent.agent_id for agent in files.agents}:
-            said = f"agent {call.agent_id} has no transcript file"
-            return Purpose("no-transcript", (said,))
-        said = "complete answer, but no transcript line has its request id or message id"
-        return Purpose("unknown", (said,))
+            reason = f"agent {call.agent_id} has no transcript file"
+            return Purpose("no-transcript", (reason,))
+        reason = "complete answer, but no transcript line has its request id or message id"
+        return Purpose("unknown", (reason,))
 
     def _broken_kind(self, call: Exchange) -> Purpose:
         why = _what_broke(call)
@@ -166,20 +165,19 @@ class _Alone:
         for later in self._alike.to(call):
             if reason := repeats(call, later, self._evidence.facts):
                 return Purpose("retried", (*why, f"retried by call {later.sequence}: {reason}"))
-        name = "aborted" if call.ended_by == "client_disconnect" else "failed"
-        return Purpose(name, (*why, "no later call retries it"))
+        aborted = call.ended_by == "client_disconnect"
+        return Purpose("aborted" if aborted else "failed", (*why, "no later call retries it"))
 
     def turn(self, turn: Turn) -> Finding:
-        verdict, said = self._turn_verdict(turn)
+        verdict, reasons = self._turn_verdict(turn)
         return Finding(
             verdict=verdict,
             kind=_thread(None, turn),
-            explained=verdict != "not-captured",
-            evidence=(*said, f"transcript {turn.places[0]}"),
+            evidence=(*reasons, f"transcript {turn.places[0]}"),
             turn=turn,
         )
 
-    def _turn_verdict(self, turn: Turn) -> tuple[str, tuple[str, ...]]:
+    def _turn_verdict(self, turn: Turn) -> tuple[Verdict, tuple[str, ...]]:
         evidence = self._evidence
         if turn.synthetic:
             return "synthetic", (f"written by the client itself (model {turn.model})",)
@@ -189,11 +187,11 @@ class _Alone:
             return "inherited", (origin.evidence,)
         if before and evidence.numbered_from_one:
             return "before-capture", ("older than the session's first captured exchange",)
-        said = "no captured exchange has its request id or message id"
+        reason = "no captured exchange has its request id or message id"
         if missing := evidence.missing_sequences:
             named = ", ".join(map(str, missing[:5])) + ("…" if len(missing) > 5 else "")
-            return "not-captured", (said, f"exchanges.jsonl lacks sequence {named}")
-        return "not-captured", (said,)
+            return "not-captured", (reason, f"exchanges.jsonl lacks sequence {named}")
+        return "not-captured", (reason,)
 
 
 def _what_broke(call: Exchange) -> tuple[str, ...]:

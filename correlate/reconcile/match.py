@@ -7,6 +7,7 @@ wrote itself, for example about an error, do not match a call.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ccwire.wire.format import Exchange
 from ccwire.wire.usage import fingerprint
@@ -15,14 +16,16 @@ from correlate.transcript.turns import Turn
 _SLACK = 1.0  # tolerated clock difference in seconds
 _LATEST = 60.0  # seconds after an answer's end within which its line is written
 
+JoinedBy = Literal["request_id", "message_id", "heuristic"]
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A call and its turn; `by` is request_id, message_id or heuristic."""
+    """A call and its turn, and what joins them."""
 
     call: Exchange
     turn: Turn
-    by: str
+    by: JoinedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class _Pairing:
                 self.calls.remove(call)
                 self._take(call, turn, "heuristic")
 
-    def _pair(self, by: str, candidates: Callable[[Exchange], Sequence[Turn]]) -> None:
+    def _pair(self, by: JoinedBy, candidates: Callable[[Exchange], Sequence[Turn]]) -> None:
         left = []
         for call in self.calls:
             fitting = candidates(call) if call.kind == "messages" else ()
@@ -84,7 +87,7 @@ class _Pairing:
                 self._take(call, turn, by)
         self.calls = left
 
-    def _take(self, call: Exchange, turn: Turn, by: str) -> None:
+    def _take(self, call: Exchange, turn: Turn, by: JoinedBy) -> None:
         del self.turns[id(turn)]
         self.pairs.append(Pair(call, turn, by))
 

@@ -8,16 +8,35 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ccwire.wire.format import Exchange
+from ccwire.wire.json_text import as_list, dicts
+from ccwire.wire.vocabulary import one_of
+from correlate.captures.content import without_markers
+from correlate.reconcile.verdicts import WireOnlyKind
 from correlate.transcript.records import ApiRequest
 
 _SOURCE_SLACK = 2.0  # seconds between an api-request record and its call
+_SIDE_CLASSES: tuple[WireOnlyKind, ...] = ("auxiliary", "compaction")
 _MAIN_SOURCES = ("sdk", "repl_main_thread", "agent:")
 
+# What a request is for, as far as its words tell.
+RequestPurpose = Literal[
+    "quota probe",
+    "warm-up",
+    "compaction",
+    "title",
+    "topic",
+    "permission check",
+    "file paths",
+    "summary",
+    "prompt suggestion",
+]
+PURPOSES: tuple[RequestPurpose, ...] = get_args(RequestPurpose)
+
 # Phrases in the system prompt or first message that identify the client's side requests.
-_SYSTEM_PHRASES = (
+_SYSTEM_PHRASES: tuple[tuple[RequestPurpose, tuple[str, ...]], ...] = (
     ("title", ("title",)),
     ("topic", ("isNewTopic", "new conversation topic")),
     (
@@ -32,15 +51,13 @@ _COMPACTION_PHRASES = (
     "create a detailed summary of the conversation",
     "Your task is to create a detailed summary",
 )
-# All purposes that can be inferred from a request's text.
-PURPOSES = ("quota probe", "warm-up", "compaction", *(name for name, _ in _SYSTEM_PHRASES))
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts:
     """The purpose found in a request file, and a digest that identifies retries."""
 
-    purpose: str | None
+    purpose: RequestPurpose | None
     tools: int
     digest: str
 
@@ -49,19 +66,14 @@ class RequestFacts:
 class Purpose:
     """The purpose of a call. `explained` is false only for `unknown`."""
 
-    name: str
+    name: WireOnlyKind
     evidence: tuple[str, ...]
 
-    @property
-    def explained(self) -> bool:
-        return self.name != "unknown"
 
-
-def facts_of(body: Mapping[str, Any], told: object = None) -> RequestFacts:
+def facts_of(body: Mapping[str, Any], recorded: object = None) -> RequestFacts:
     """Return the facts of a request body; `told` is the purpose stored in a scrubbed copy."""
-    tools = body.get("tools")
-    purpose = told if isinstance(told, str) else _purpose(body)
-    return RequestFacts(purpose, len(tools) if isinstance(tools, list) else 0, _digest(body))
+    purpose = one_of(PURPOSES, recorded) or _purpose(body)
+    return RequestFacts(purpose, len(as_list(body.get("tools"))), _digest(body))
 
 
 def purpose_of(
@@ -73,22 +85,21 @@ def purpose_of(
 ) -> Purpose | None:
     """Return the purpose of a finished call without a turn; None if it is unknown."""
     inferred = f", {facts.purpose} (inferred from the request)" if facts and facts.purpose else ""
-    if call.request_class in ("auxiliary", "compaction"):
-        said = f"request class {call.request_class}{inferred}"
-        return Purpose(call.request_class, (said,))
+    if named := one_of(_SIDE_CLASSES, call.request_class):
+        return Purpose(named, (f"request class {named}{inferred}",))
     for source in sources:
         name = source.query_source or ""
         if _same_moment(call, source) and name and not name.startswith(_MAIN_SOURCES):
-            kind = "compaction" if "compact" in name else "auxiliary"
-            return Purpose(kind, (f"api-request.querySource {name}{inferred}",))
+            evidence = (f"api-request.querySource {name}{inferred}",)
+            return Purpose("compaction" if "compact" in name else "auxiliary", evidence)
     if facts is None:
         return None
     if facts.purpose is not None:
-        kind = "compaction" if facts.purpose == "compaction" else "auxiliary"
-        return Purpose(kind, (f"inferred from the request: {facts.purpose}",))
+        evidence = (f"inferred from the request: {facts.purpose}",)
+        return Purpose("compaction" if facts.purpose == "compaction" else "auxiliary", evidence)
     if not facts.tools and turns_offer_tools:
-        said = "inferred: the request has no tools, unlike calls with a turn"
-        return Purpose("auxiliary", (said,))
+        reason = "inferred: the request has no tools, unlike calls with a turn"
+        return Purpose("auxiliary", (reason,))
     return None
 
 
@@ -149,9 +160,8 @@ def _same_moment(call: Exchange, source: ApiRequest) -> bool:
     return abs(call.started - source.timestamp) <= _SOURCE_SLACK
 
 
-def _purpose(body: Mapping[str, Any]) -> str | None:
-    messages = body.get("messages")
-    messages = messages if isinstance(messages, list) else []
+def _purpose(body: Mapping[str, Any]) -> RequestPurpose | None:
+    messages = as_list(body.get("messages"))
     first = _text(messages[0]) if messages else ""
     last = _text(messages[-1]) if messages else ""
     if body.get("max_tokens") == 1 or first.strip() == "quota":
@@ -162,25 +172,17 @@ def _purpose(body: Mapping[str, Any]) -> str | None:
         return "compaction"
     if body.get("tools"):
         return None
-    said = f"{_joined(body.get('system'))}\n{first}"
+    words = f"{_joined(body.get('system'))}\n{first}"
     for purpose, phrases in _SYSTEM_PHRASES:
-        if any(phrase in said for phrase in phrases):
+        if any(phrase in words for phrase in phrases):
             return purpose
     return None
 
 
 def _digest(body: Mapping[str, Any]) -> str:
     """Return a digest of the messages; streaming, limits and cache markers may differ."""
-    asked = _without_markers(body.get("messages"))
+    asked = without_markers(body.get("messages"))
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-
-
-def _without_markers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _without_markers(v) for k, v in value.items() if k != "cache_control"}
-    if isinstance(value, list):
-        return [_without_markers(item) for item in value]
-    return value
 
 
 def _text(message: object) -> str:
@@ -190,7 +192,5 @@ def _text(message: object) -> str:
 def _joined(content: object) -> str:
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    texts = (block.get("text") for block in content if isinstance(block, Mapping))
+    texts = (block.get("text") for block in dicts(content))
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -2,11 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ccwire.wire.format import Exchange
 from ccwire.wire.token_class import RawUsage
 from ccwire.wire.usage import Tokens
+from correlate.reconcile.verdicts import (
+    FindingKind,
+    RequestClass,
+    ResidualCause,
+    Tone,
+    Verdict,
+    WitnessName,
+    is_explained,
+    residual_agrees,
+    residual_explained,
+    tone_of,
+)
 from correlate.transcript.agents import Agent
 from correlate.transcript.turns import Turn
 
@@ -21,12 +32,19 @@ class Finding:
     turn without a call is its cause.
     """
 
-    verdict: str
-    kind: str
-    explained: bool
+    verdict: Verdict
+    kind: FindingKind | RequestClass
     evidence: tuple[str, ...]
     call: Exchange | None = None
     turn: Turn | None = None
+
+    @property
+    def explained(self) -> bool:
+        return is_explained(self.verdict, self.kind)
+
+    @property
+    def tone(self) -> Tone:
+        return tone_of(self.verdict, self.kind)
 
     @property
     def agent_id(self) -> str | None:
@@ -78,13 +96,20 @@ class Origin:
 class Witness:
     """The client's total (cost-state, or the result of `-p`) compared with the wire."""
 
-    name: str
+    name: WitnessName
     tokens: Mapping[str, Tokens]
     usd: float | None
     residual: Tokens
-    agrees: bool
-    explained: bool
+    cause: ResidualCause
     evidence: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        return residual_agrees(self.cause)
+
+    @property
+    def explained(self) -> bool:
+        return residual_explained(self.cause)
 
     @property
     def total(self) -> Tokens:
@@ -116,13 +141,13 @@ class Reconciliation:
         findings = sum(not finding.explained for finding in self.findings)
         return findings + sum(not witness.explained for witness in self.witnesses)
 
-    def witness(self, name: str) -> Witness | None:
+    def witness(self, name: WitnessName) -> Witness | None:
         return next((witness for witness in self.witnesses if witness.name == name), None)
 
 
 def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
     """Return the number of findings per verdict; wire-only calls are counted by kind."""
-    counts: dict[str, Any] = {}
+    counts: dict[str, int] = {}
     for finding in findings:
         name = label(finding)
         counts[name] = counts.get(name, 0) + 1

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ccwire.wire.endpoints import CALL_KINDS
-from ccwire.wire.format import UNKNOWN, Exchange, Manifest
+from ccwire.wire.format import Exchange, Manifest
 from ccwire.wire.pack import PackDamaged
 from correlate.captures.content import CaptureFiles, body_of
 from correlate.captures.folder import (
+    has_session,
     read_exchange_lines,
-    read_manifest,
     request_file,
     response_file,
+    session_manifest,
 )
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.judge import JudgeContext, judge
@@ -50,7 +51,7 @@ class SessionReconciler:
         self._origins = ForkOrigins(captures, claude)
         self._patience = patience or TranscriptWait()
 
-    def account(
+    def reconcile(
         self,
         folder: Path,
         session_id: str | None = None,
@@ -59,8 +60,8 @@ class SessionReconciler:
         progress: Progress | None = None,
     ) -> Reconciliation:
         """Reconcile one session; `folder` is its capture, or `unknown/` with `session_id`."""
-        own = folder.name != UNKNOWN
-        manifest = read_manifest(folder) if own else Manifest(session_id=session_id or UNKNOWN)
+        own = has_session(folder)
+        manifest = session_manifest(folder, session_id or folder.name)
         found, torn = read_exchange_lines(folder)
         transcript, exchanges, joined = self._joined(manifest, found, own, progress)
         calls = [pair.call for pair in joined.pairs] + list(joined.calls_alone)

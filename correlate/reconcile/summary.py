@@ -60,6 +60,6 @@ def _tokens(finding: Finding) -> Tokens:
 
 def _moments(finding: Finding) -> list[float]:
     call, turn = finding.call, finding.turn
-    told = [call.started, call.ended] if call else []
-    told += [turn.started, turn.ended] if turn else []
-    return [moment for moment in told if moment is not None]
+    times = [call.started, call.ended] if call else []
+    times += [turn.started, turn.ended] if turn else []
+    return [moment for moment in times if moment is not None]

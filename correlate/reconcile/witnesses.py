@@ -12,6 +12,7 @@ from ccwire.wire.json_text import number
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Witness
+from correlate.reconcile.verdicts import ResidualCause, WitnessName
 from correlate.transcript.records import CostState
 
 _MOST_TRIES = 10  # all their subsets are tried
@@ -21,7 +22,7 @@ _MOST_TRIES = 10  # all their subsets are tried
 class ClientTotals:
     """A total reported by the client: tokens by model, and dollars."""
 
-    name: str
+    name: WitnessName
     tokens: Mapping[str, Tokens]
     usd: float | None
     tells_ages: bool = True  # whether 5 m and 1 h cache writes are separate
@@ -47,8 +48,8 @@ def result_totals(result: Mapping[str, Any]) -> ClientTotals | None:
         usd = number(result.get("cost_usd"))
     if not isinstance(usage, dict):
         return None
-    told = {model: used for model, used in usage.items() if isinstance(used, dict)}
-    return ClientTotals("result", _by_model(told), usd, _tells_ages(told))
+    used = {model: counts for model, counts in usage.items() if isinstance(counts, dict)}
+    return ClientTotals("result", _by_model(used), usd, _tells_ages(used))
 
 
 def result_in(printed: Any) -> Mapping[str, Any] | None:
@@ -80,14 +81,19 @@ def hold_against(
     claims = (f.transcript_tokens - f.wire_tokens for f in disputed)
     if disputed and residual and residual == _as_counted(sum(claims, Tokens()), account):
         named = ", ".join(str(f.call.sequence) for f in disputed if f.call)
-        said = f"equals the wire with the transcript's usage for call {named}"
-        return Witness(account.name, account.tokens, account.usd, residual, True, True, (said,))
+        reason = f"equals the wire with the transcript's usage for call {named}"
+        return _witness(account, residual, "disputed-calls", reason)
     counted = [(f.call.sequence, f.wire_tokens) for f in _tries(calls) if f.call]
     tries = [(sequence, _as_counted(tokens, account)) for sequence, tokens in counted]
-    agrees, explained, evidence = _explain(residual, tries, bases, earlier_unseen)
-    if off_wire:
-        evidence = (*evidence, f"including {len(uncaptured)} turns that were not captured")
-    return Witness(account.name, account.tokens, account.usd, residual, agrees, explained, evidence)
+    cause, reason = _explain(residual, tries, bases, earlier_unseen)
+    added = [f"including {len(uncaptured)} turns that were not captured"] if off_wire else []
+    return _witness(account, residual, cause, reason, *added)
+
+
+def _witness(
+    account: ClientTotals, residual: Tokens, cause: ResidualCause, *evidence: str
+) -> Witness:
+    return Witness(account.name, account.tokens, account.usd, residual, cause, evidence)
 
 
 def _tries(calls: Sequence[Finding]) -> list[Finding]:
@@ -118,22 +124,22 @@ def _explain(
     tries: Sequence[tuple[int, Tokens]],
     bases: Iterable[Tokens],
     earlier_unseen: bool,
-) -> tuple[bool, bool, tuple[str, ...]]:
+) -> tuple[ResidualCause, str]:
     """Return agrees, explained and evidence; only an exact match explains a difference."""
     if not residual:
-        return True, True, ("equals the wire exactly",)
+        return "none", "equals the wire exactly"
     for base in (Tokens(), *bases):
         forked = " plus the totals inherited from the forked session" if base else ""
         if (left_out := _left_out(base - residual, tries)) is None:
             continue
         if not left_out:
-            return True, True, (f"equals the wire{forked}",)
+            return "forked", f"equals the wire{forked}"
         named = ", ".join(map(str, left_out))
-        said = f"equals the wire{forked} without call {named}, which was cut off or retried"
-        return True, True, (said,)
+        reason = f"equals the wire{forked} without call {named}, which was cut off or retried"
+        return "calls-left-out", reason
     if earlier_unseen and _none_negative(residual):
-        return False, True, ("exceeds the wire: it includes calls from before the capture",)
-    return False, False, (f"differs from the wire by {_told(residual)}; cause unknown",)
+        return "before-capture", "exceeds the wire: it includes calls from before the capture"
+    return "unknown", f"differs from the wire by {_counts(residual)}; cause unknown"
 
 
 def _left_out(missing: Tokens, tries: Sequence[tuple[int, Tokens]]) -> tuple[int, ...] | None:
@@ -149,7 +155,7 @@ def _none_negative(tokens: Tokens) -> bool:
     return all(tokens.of_group(group) >= 0 for group in TOKEN_GROUPS)
 
 
-def _told(tokens: Tokens) -> str:
+def _counts(tokens: Tokens) -> str:
     return ", ".join(f"{count:+} {c.name}" for c, count in tokens.by_class() if count)
 
 

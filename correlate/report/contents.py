@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ccwire.wire.safe_text import visible
+from ccwire.wire.safe_text import shortened, visible
 from correlate.captures.content import Block
-from correlate.compare.answers import answer_findings
-from correlate.compare.requests import RequestChange, parting
+from correlate.compare.answers import BlockVerdict, answer_findings
+from correlate.compare.requests import ChangeKind, RequestChange, parting
 from correlate.report.blocks import content_text, readable
 from correlate.report.fit import fitted
 from correlate.report.request_sizes import json_size
 
 _PIECE_BYTES = 160  # size of a piece on the page without its text
+_PARAMETER_LENGTH = 80
 _LISTED = {"tools": "tools", "betas": "betas"}  # changes listed by name, without their text
 
 
@@ -25,7 +26,7 @@ class Piece:
 
     title: str
     text: str
-    mark: str | None = None
+    mark: ChangeKind | BlockVerdict | None = None
     line: str | None = None  # its place in the transcript
     other: str | None = None  # the transcript's text, if it differs
     left_out: int = 0
@@ -57,17 +58,17 @@ def added_by(changes: Iterable[RequestChange], since: int | None) -> Added:
 
 
 def answer_pieces(
-    wire: Sequence[Block], told: Sequence[tuple[Block, Any]] | None
+    wire: Sequence[Block], in_transcript: Sequence[tuple[Block, Any]] | None
 ) -> tuple[Piece, ...]:
     """Return the answer's blocks as pieces.
 
     `told` are the transcript's blocks, each with its place; None if there is no turn.
     """
-    if told is None:
+    if in_transcript is None:
         return tuple(_piece(block) for block in wire)
-    left = iter(told)
+    left = iter(in_transcript)
     pieces = []
-    for finding in answer_findings(wire, [block for block, _ in told]):
+    for finding in answer_findings(wire, [block for block, _ in in_transcript]):
         block = wire[finding.index] if finding.verdict != "added" else finding.transcript
         piece = replace(_piece(block), mark=finding.verdict)
         if finding.verdict != "missing":
@@ -84,8 +85,8 @@ def body_pieces(body: Any) -> tuple[Piece, ...]:
     return () if body is None else (Piece("body", content_text(body)),)
 
 
-def turn_pieces(told: Sequence[tuple[Block, Any]]) -> tuple[Piece, ...]:
-    return tuple(replace(_piece(block), line=str(place)) for block, place in told)
+def turn_pieces(in_transcript: Sequence[tuple[Block, Any]]) -> tuple[Piece, ...]:
+    return tuple(replace(_piece(block), line=str(place)) for block, place in in_transcript)
 
 
 def fit_to_page(
@@ -156,5 +157,4 @@ def _parameter(change: RequestChange) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:80]}…"
+    return shortened(" ".join(text.split()), _PARAMETER_LENGTH)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ccwire.wire.token_class import Kind, value_at
 from ccwire.wire.usage import TOKEN_GROUPS
+from correlate.reconcile.verdicts import Tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Headline:
     """`tone`: good, no difference; warn, the transcript differs but is explained; bad."""
 
     sentence: str
-    tone: str
+    tone: Tone
 
 
 def headline_of(session: Mapping[str, Any]) -> Headline:
@@ -26,7 +27,7 @@ def headline_of(session: Mapping[str, Any]) -> Headline:
     sentence = f"{explained:,} of {calls:,} {_plural('call', calls)} reconciled"
     if left:
         sentence += f", {left:,} {_plural('finding', left)} unexplained"
-    tone = "bad" if left else "good" if agrees else "warn"
+    tone: Tone = "bad" if left else "good" if agrees else "warn"
     return Headline(f"{sentence}; {against}.", tone)
 
 
@@ -35,20 +36,20 @@ def _transcript(session: Mapping[str, Any]) -> tuple[str, bool]:
     findings = [*session["calls"], *session["turns_without_call"]]
     if all(finding["transcript"] is None for finding in findings):
         return "there is no transcript to compare with", False
-    wire, told = session["totals"]["wire"], session["totals"]["transcript"]
-    off = _off("output", _sum(wire, "output"), _sum(told, "output"))
-    off = off or _off("prompt tokens", _sum(wire, "prompt"), _sum(told, "prompt"))
+    wire, transcript = session["totals"]["wire"], session["totals"]["transcript"]
+    off = _off("output", _sum(wire, "output"), _sum(transcript, "output"))
+    off = off or _off("prompt tokens", _sum(wire, "prompt"), _sum(transcript, "prompt"))
     if off:
         return f"the transcript {off}", False
     return "the transcript matches the wire exactly", True
 
 
-def _off(what: str, wire: int, told: int) -> str | None:
-    if told == wire:
+def _off(what: str, wire: int, transcript: int) -> str | None:
+    if transcript == wire:
         return None
-    if told > wire:
-        return f"reports {told - wire:,} more {what} than the wire"
-    return f"under-reports {what} by {_percent(wire - told, wire)}"
+    if transcript > wire:
+        return f"reports {transcript - wire:,} more {what} than the wire"
+    return f"under-reports {what} by {_percent(wire - transcript, wire)}"
 
 
 def _sum(usage: Mapping[str, Any], kind: Kind) -> int:

@@ -12,6 +12,7 @@ from ccwire.wire.safe_text import visible
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.as_json import session_json
 from correlate.reconcile.result import Finding, label
+from correlate.reconcile.verdicts import VERDICTS
 from correlate.report.headline import headline_of
 from correlate.report.request_sizes import PARTS
 from correlate.report.source import NamedRequest, Source
@@ -39,10 +40,11 @@ def page_model(source: Source, other: Source | None = None) -> Model:
         "about": _about(source, reconciled),
         "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents)],
         "calls": [_call(finding, source, drops) for finding in session.calls],
-        "turns": [{**_row(finding), "said": said} for finding, said in turns],
+        "turns": [{**_row(finding), "pieces": pieces} for finding, pieces in turns],
         "compactions": sorted(session.compacted_at),
         "parts": list(PARTS),
-        "fills": _fills(source.fills),
+        "verdicts": {name: asdict(meaning) for name, meaning in VERDICTS.items()},
+        "requests": _requests(source.requests),
         "missing": [visible(problem) for problem in source.problems],
         "compare": None if other is None else _other(other),
     }
@@ -86,6 +88,7 @@ def _row(finding: Finding) -> Model:
     return {
         "lane": lane_of(finding),
         "label": label(finding),
+        "tone": finding.tone,
         "told": None if turn is None else _tokens(finding.transcript_tokens),
         "lines": [] if turn is None else [visible(str(place)) for place in turn.places],
     }
@@ -128,24 +131,24 @@ def _other(other: Source) -> Model:
         "reconcile": {name: reconciled[name] for name in kept},
         "calls": len(reconciled["calls"]),
         "about": _about(other, reconciled),
-        "fills": _fills(other.fills),
+        "requests": _requests(other.requests),
     }
 
 
-def _fills(fills: Sequence[NamedRequest]) -> list[Model]:
+def _requests(requests: Sequence[NamedRequest]) -> list[Model]:
     return [
         {
             "lane": named.lane,
             "roles": list(named.roles),
             "sequence": named.sequence,
-            "sizes": [named.fill.sizes[part] for part in PARTS],
-            "counts": [named.fill.counts[part] for part in PARTS],
+            "sizes": [named.contents.sizes[part] for part in PARTS],
+            "counts": [named.contents.counts[part] for part in PARTS],
             "items": [
                 {"name": visible(item.name), "part": item.part, "size": item.size}
-                for item in named.fill.items
+                for item in named.contents.items
             ],
-            "servers": {visible(name): size for name, size in named.fill.servers.items()},
-            "tools": [visible(name) for name in named.fill.tools],
+            "servers": {visible(name): size for name, size in named.contents.servers.items()},
+            "tools": [visible(name) for name in named.contents.tools],
         }
-        for named in fills
+        for named in requests
     ]

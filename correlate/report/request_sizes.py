@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from ccwire.wire.json_text import dicts
+
 MCP_PREFIX = "mcp__"
 PARTS = (
     "system prompt",
@@ -92,11 +94,11 @@ def _items(body: Mapping[str, Any]) -> Iterator[Item]:
     for place, block in enumerate(system if isinstance(system, list) else [system]):
         if block:
             yield Item(f"system block {place + 1}", "system prompt", json_size(block))
-    for tool in _list(body.get("tools")):
+    for tool in dicts(body.get("tools")):
         name = str(tool.get("name") or tool.get("type") or "unnamed")
         part = "MCP tools" if name.startswith(MCP_PREFIX) else "tools"
         yield Item(name, part, json_size(tool))
-    for place, message in enumerate(_list(body.get("messages")), 1):
+    for place, message in enumerate(dicts(body.get("messages")), 1):
         yield from _message_items(place, message)
 
 
@@ -119,7 +121,3 @@ def _part(role: str, kind: str) -> str:
 def _title(block: Any, kind: str) -> str:
     name = block.get("name") if isinstance(block, dict) else None
     return f"{kind} {name}" if isinstance(name, str) else kind
-
-
-def _list(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

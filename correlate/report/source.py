@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ccwire.wire.format import UNKNOWN, Manifest
 from ccwire.wire.pack import PackDamaged
 from ccwire.wire.safe_text import visible
 from correlate.captures.content import (
@@ -20,7 +19,7 @@ from correlate.captures.content import (
     thread_of,
     turn_blocks,
 )
-from correlate.captures.folder import read_manifest
+from correlate.captures.folder import session_manifest, transcript_files
 from correlate.compare.requests import request_changes
 from correlate.reconcile.result import Finding, Reconciliation
 from correlate.reconcile.totals import Totals, totals_of
@@ -36,16 +35,16 @@ from correlate.report.contents import (
 from correlate.report.request_sizes import RequestSizes, request_sizes
 from correlate.report.threads import MAIN, lane_of
 from correlate.transcript.locate import ClaudeDir, first_cwd
+from correlate.transcript.reader import Progress
 from correlate.transcript.titles import title_of
 from correlate.transcript.turns import TranscriptPlace, Turn
 
-Progress = Callable[[int], None]
 ReadFile = Callable[[int], Mapping[str, Any]]
-Told = list[tuple[Block, TranscriptPlace]]  # a turn's blocks, each with its line
+TranscriptBlocks = list[tuple[Block, TranscriptPlace]]  # a turn's blocks, each with its line
 
 _TEXT_BUDGET = 1_250_000  # bytes of captured text on a page
 _LEAST, _MOST = 500, 40_000  # limits for a single call
-_MOST_FILLS = 12
+_MOST_REQUESTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class NamedRequest:
     lane: str
     roles: tuple[str, ...]
     sequence: int
-    fill: RequestSizes
+    contents: RequestSizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ class Source:
     cwd: str | None = None
     contents: Mapping[int, Mapping[str, Any]]
     turn_contents: Sequence[Sequence[Mapping[str, Any]]]
-    fills: tuple[NamedRequest, ...]
+    requests: tuple[NamedRequest, ...]
     problems: tuple[str, ...]
 
 
@@ -76,10 +75,9 @@ def read_source(
     folder: Path, session: Reconciliation, claude: ClaudeDir, progress: Progress | None = None
 ) -> Source:
     """Read a session; `progress` is called with bytes that add up to `content_size`."""
-    own = folder.name != UNKNOWN
-    manifest = read_manifest(folder) if own else Manifest(session_id=session.session_id)
-    transcripts = claude.session(session.session_id, manifest.transcript_paths).main
-    reader = _Reader(folder, len(session.findings), progress or (lambda _: None))
+    manifest = session_manifest(folder, session.session_id)
+    transcripts = transcript_files(claude, folder, session.session_id).main
+    reader = _SourceReader(folder, len(session.findings), progress or (lambda _: None))
     if not transcripts:
         reader.problems.append("This session's main thread has no transcript.")
     contents = {
@@ -92,7 +90,7 @@ def read_source(
         cwd=manifest.cwd or (first_cwd(transcripts[0]) if transcripts else None),
         contents=contents,
         turn_contents=[reader.turn(finding) for finding in session.turns_without_call],
-        fills=reader.fills.chosen(),
+        requests=reader.requests.chosen(),
         problems=tuple(reader.problems),
     )
 
@@ -103,22 +101,22 @@ def content_size(session: Reconciliation) -> int:
     return sum(call.request_bytes + call.response_bytes for call in calls)
 
 
-class _Reader:
+class _SourceReader:
     def __init__(self, folder: Path, findings: int, progress: Progress) -> None:
         self._files = CaptureFiles(folder)
         self._progress = progress
         self._budget = max(_LEAST, min(_MOST, _TEXT_BUDGET // max(findings, 1)))
         self._before: dict[Any, tuple[int, Mapping[str, Any]]] = {}
-        self.fills = _Fills()
+        self.requests = _NotableRequests()
         self.problems: list[str] = []
 
     def call(self, finding: Finding) -> Mapping[str, Any]:
         assert finding.call is not None
         sequence = finding.call.sequence
         problems: list[str] = []
-        told = _turn_blocks(finding.turn, problems)
+        in_transcript = _turn_blocks(finding.turn, problems)
         added = self._request(finding, problems)
-        answer = self._answer(sequence, told, problems)
+        answer = self._answer(sequence, in_transcript, problems)
         request, blocks, left_out = fit_to_page(added, answer, self._budget)
         self.problems += problems
         self._progress(finding.call.request_bytes + finding.call.response_bytes)
@@ -127,13 +125,13 @@ class _Reader:
             "answer": blocks,
             "left_out": left_out,
             "problems": [visible(problem) for problem in problems],
-            "request_file": _shown(self._files.request_name(sequence)),
-            "response_file": _shown(self._files.response_name(sequence)),
+            "request_file": _visible_name(self._files.request_name(sequence)),
+            "response_file": _visible_name(self._files.response_name(sequence)),
         }
 
     def turn(self, finding: Finding) -> Sequence[Mapping[str, Any]]:
-        told = _turn_blocks(finding.turn, self.problems) or []
-        return fit_to_page(None, turn_pieces(told), self._budget)[1]
+        in_transcript = _turn_blocks(finding.turn, self.problems) or []
+        return fit_to_page(None, turn_pieces(in_transcript), self._budget)[1]
 
     def _request(self, finding: Finding, problems: list[str]) -> Added | None:
         call = finding.call
@@ -145,19 +143,25 @@ class _Reader:
         thread = thread_of(call, finding.turn)
         since, before = self._before.get(thread, (None, {}))
         self._before[thread] = (call.sequence, request)
-        self.fills.see(finding, request_sizes(body))
+        self.requests.add(finding, request_sizes(body))
         old = body_of(before)
         changes = request_changes(
             old if isinstance(old, dict) else None, body, betas_of(before), betas_of(request)
         )
         return added_by(changes, since)
 
-    def _answer(self, sequence: int, told: Told | None, problems: list[str]) -> tuple[Piece, ...]:
+    def _answer(
+        self, sequence: int, in_transcript: TranscriptBlocks | None, problems: list[str]
+    ) -> tuple[Piece, ...]:
         response = self._read(self._files.response, sequence, "response", problems)
         if response is None:
-            return turn_pieces(told or [])
+            return turn_pieces(in_transcript or [])
         blocks = answer_blocks(response)
-        return body_pieces(body_of(response)) if blocks is None else answer_pieces(blocks, told)
+        return (
+            body_pieces(body_of(response))
+            if blocks is None
+            else answer_pieces(blocks, in_transcript)
+        )
 
     def _read(
         self, read: ReadFile, sequence: int, what: str, problems: list[str]
@@ -173,33 +177,35 @@ class _Reader:
         return None
 
 
-class _Fills:
+class _NotableRequests:
     """Collects the requests to show: the main thread's first, largest and last, and the largest
     of every other thread."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[int, RequestSizes]] = {}
 
-    def see(self, finding: Finding, fill: RequestSizes) -> None:
+    def add(self, finding: Finding, sizes: RequestSizes) -> None:
         assert finding.call is not None
-        lane, seen = lane_of(finding), (finding.call.sequence, fill)
+        lane, seen = lane_of(finding), (finding.call.sequence, sizes)
         if lane == MAIN:
             self._found.setdefault((lane, "first"), seen)
             self._found[lane, "last"] = seen
         largest = self._found.setdefault((lane, "largest"), seen)
-        if fill.total > largest[1].total:
+        if sizes.total > largest[1].total:
             self._found[lane, "largest"] = seen
 
     def chosen(self) -> tuple[NamedRequest, ...]:
         roles: dict[tuple[str, int], list[str]] = {}
         for (lane, role), (sequence, _) in self._found.items():
             roles.setdefault((lane, sequence), []).append(role)
-        fills = dict(self._found.values())
-        named = [NamedRequest(lane, tuple(r), n, fills[n]) for (lane, n), r in roles.items()]
-        return tuple(sorted(named, key=lambda one: (one.lane != MAIN, one.sequence))[:_MOST_FILLS])
+        sizes = dict(self._found.values())
+        named = [NamedRequest(lane, tuple(r), n, sizes[n]) for (lane, n), r in roles.items()]
+        return tuple(
+            sorted(named, key=lambda one: (one.lane != MAIN, one.sequence))[:_MOST_REQUESTS]
+        )
 
 
-def _turn_blocks(turn: Turn | None, problems: list[str]) -> Told | None:
+def _turn_blocks(turn: Turn | None, problems: list[str]) -> TranscriptBlocks | None:
     if turn is None:
         return None
     try:
@@ -209,5 +215,5 @@ def _turn_blocks(turn: Turn | None, problems: list[str]) -> Told | None:
         return None
 
 
-def _shown(name: str | None) -> str | None:
+def _visible_name(name: str | None) -> str | None:
     return None if name is None else visible(name)

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from ccwire.wire.vocabulary import one_of
 from correlate.reconcile.result import Finding
 
 MAIN = "main"
 SIDE = "side"  # calls outside the conversation: titles, topics, counting tokens
 
 _SIDE_KINDS = ("auxiliary", "count_tokens")
-_ENDED_BADLY = ("retried", "failed", "aborted")
+Outcome = Literal["answered", "retried", "failed", "aborted", "cut"]
+
+_ENDED_BADLY: tuple[Outcome, ...] = ("retried", "failed", "aborted")
 _LEAST_CACHED = 1024  # the API does not cache shorter prefixes
 
 
@@ -39,10 +43,10 @@ def lanes_of(findings: Iterable[Finding], types: Mapping[str, str | None]) -> tu
     )
 
 
-def outcome_of(finding: Finding) -> str:
+def outcome_of(finding: Finding) -> Outcome:
     """Return a call's outcome: answered, retried, failed, aborted or cut."""
-    if finding.kind in _ENDED_BADLY:
-        return finding.kind
+    if outcome := one_of(_ENDED_BADLY, finding.kind):
+        return outcome
     call = finding.call
     if call is None or call.failed:
         return "failed"

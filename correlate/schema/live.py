@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from correlate.schema.baseline import shipped
-from correlate.schema.compare.change import ADDITIVE, SchemaChange
+from correlate.schema.compare.change import SchemaChange
 from correlate.schema.compare.check import drift_from
 from correlate.schema.observe.freeze import snapshot_of
 from correlate.schema.observe.shapes import Shapes
@@ -26,7 +26,7 @@ class Baseline:
     def __init__(self, known: Snapshot) -> None:
         self._known = known
         self._met = Shapes()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @classmethod
     def load(cls, version: str | None) -> Self:
@@ -54,13 +54,13 @@ class Baseline:
         see(alone)
         changes = drift_from(self._known, snapshot_of(alone))
         lines = [_line(change) for change in changes if _new(change)]
-        new = [line for line in dict.fromkeys(lines) if line not in self._told]
-        self._told.update(new)
+        new = [line for line in dict.fromkeys(lines) if line not in self._reported]
+        self._reported.update(new)
         return new
 
 
 def _new(change: SchemaChange) -> bool:
-    return change.severity == ADDITIVE or change.kind in ("type-changed", "renamed")
+    return change.severity == "additive" or change.kind in ("type-changed", "renamed")
 
 
 def _line(change: SchemaChange) -> str:

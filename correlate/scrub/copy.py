@@ -6,7 +6,7 @@ Sessions that turns were copied from are included, otherwise the copy would reco
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +16,7 @@ from ccwire.wire.json_text import parse_json
 from ccwire.wire.pack import exchange_files, members, packs
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.content import body_of
-from correlate.captures.folder import read_exchanges, read_manifest
+from correlate.captures.folder import has_session, read_exchanges, transcript_files
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.purpose import facts_of
 from correlate.reconcile.session import SessionReconciler
@@ -28,12 +28,10 @@ from correlate.scrub.rules import CAPTURE, EXCHANGE, RECORD, Rules
 from correlate.scrub.rules import MANIFEST as MANIFEST_DOCUMENT
 from correlate.scrub.words import SEALED_KEYS, VOCABULARY
 from correlate.transcript.locate import SLUG_LENGTH, ClaudeDir, SessionFiles, first_cwd, slug_of
-from correlate.transcript.reader import read_transcript
+from correlate.transcript.reader import Progress, read_transcript
 
 KEPT_WORDS = "kept-words.txt"
 _HEAD_END = re.compile(r'\A\{\n(?:"(?:format|session_id|identified_by|flow_id)": [^\n]*\n)*')
-
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,8 @@ class Scrubbing:
 
     def parts(self, session_id: str, capture: Path) -> list[CopyPart]:
         """Return the session, and the sessions that its turns were copied from."""
-        own = capture.name != UNKNOWN
-        known = read_manifest(capture).transcript_paths if own else ()
-        files = self._claude.session(session_id, known)
-        account = SessionReconciler(self._captures, self._claude).account(capture, session_id)
+        files = transcript_files(self._claude, capture, session_id)
+        account = SessionReconciler(self._captures, self._claude).reconcile(capture, session_id)
         turns = [finding.turn for finding in account.turns_without_call if finding.turn]
         origins = ForkOrigins(self._captures, self._claude)
         shared = [turn.message_id for turn in turns if turn.message_id]
@@ -82,9 +78,8 @@ class Scrubbing:
         parts = [CopyPart(session_id, capture, files)]
         for other in sorted(others - {session_id}):
             folder = self._captures / other
-            known = read_manifest(folder).transcript_paths
             there = folder if folder.is_dir() else None
-            parts.append(CopyPart(other, there, self._claude.session(other, known)))
+            parts.append(CopyPart(other, there, transcript_files(self._claude, folder, other)))
         return parts
 
     def size(self, parts: Iterable[CopyPart]) -> int:
@@ -118,18 +113,18 @@ class Scrubbing:
         self._names.pin_in_order(a.agent_id for part in parts for a in part.files.agents)
         for path in (path for part in parts for path in part.files.main):
             slug, cwd = path.parent.name, first_cwd(path)
-            told = slug_of(cwd)[:SLUG_LENGTH] if cwd else ""
-            if cwd and told and slug.startswith(told):
-                new = slug_of(self._names.text(cwd))[: len(told)]
-                rest = slug[len(told) :]
+            prefix = slug_of(cwd)[:SLUG_LENGTH] if cwd else ""
+            if cwd and prefix and slug.startswith(prefix):
+                new = slug_of(self._names.text(cwd))[: len(prefix)]
+                rest = slug[len(prefix) :]
                 self._names.pin(slug, new + (self._names.name(rest) if rest else ""))
 
     def _copy_capture(self, part: CopyPart, target: Path, progress: Progress) -> None:
         capture = part.capture
         assert capture is not None
-        own = capture.name != UNKNOWN
+        own = has_session(capture)
         folder = target / (self._names.name(part.session_id) if own else UNKNOWN)
-        mine = None if own else self._adopted(capture, part)
+        mine = None if own else self._assigned(capture, part)
         for name, data, written_at in _exchange_data(capture):
             number, direction = parse_file_name(name) or (0, "req")
             if mine is None or number in mine:
@@ -144,11 +139,11 @@ class Scrubbing:
             data = self._scrubbed(manifest.read_bytes(), MANIFEST_DOCUMENT)
             self._write(folder / MANIFEST, data, _written_at(manifest))
 
-    def _adopted(self, capture: Path, part: CopyPart) -> set[int]:
+    def _assigned(self, capture: Path, part: CopyPart) -> set[int]:
         turns = read_transcript(part.files).turns
         return {exchange.sequence for exchange in unassigned_calls(read_exchanges(capture), turns)}
 
-    def _exchange_file(self, data: bytes, direction: str) -> bytes:
+    def _exchange_file(self, data: bytes, direction: Direction) -> bytes:
         """Scrub an exchange file; a request's purpose is stored, as its text is lost."""
         new = self._scrubbed(data, CAPTURE)
         purpose = _purpose(data) if direction == "req" else None

@@ -35,7 +35,7 @@ def scrub_json(text: str, rules: Rules, document: str) -> str:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenContainer:
     """An open container; an object's keys are decided on when it closes."""
 
     where: Where
@@ -50,7 +50,7 @@ class _Walk:
         self._text = text
         self._rules = rules
         self._edits: list[tuple[int, int, str]] = []
-        self._open = [_Open(where, False)]
+        self._open = [_OpenContainer(where, False)]
 
     def scrubbed(self) -> str:
         for token in _TOKEN.finditer(self._text):
@@ -73,14 +73,14 @@ class _Walk:
                 where = top.where.under(top.key) if top.is_object else top.where
                 is_object = token == "{"
                 where = where if is_object else where.items
-                self._open.append(_Open(where, is_object, "" if is_object else top.key))
+                self._open.append(_OpenContainer(where, is_object, "" if is_object else top.key))
             case "}" | "]":
                 if len(self._open) > 1:
                     self._close()
             case _:
                 self._bare(top, token, start, end)
 
-    def _string(self, top: _Open, token: str, start: int, end: int) -> None:
+    def _string(self, top: _OpenContainer, token: str, start: int, end: int) -> None:
         raw = token[1:-1] if len(token) > 1 and token.endswith('"') else token[1:]
         inner = start + 1, start + 1 + len(raw)
         value = _decoded(raw)
@@ -95,13 +95,13 @@ class _Walk:
             if new != value:
                 self._edits.append((*inner, _encoded(raw, new)))
 
-    def _value(self, top: _Open, value: str) -> str:
+    def _value(self, top: _OpenContainer, value: str) -> str:
         if top.key in EMBEDDED and not top.where.sealed and _holds_json(value):
             where = top.where.under(top.key) if top.is_object else top.where
             return _Walk(value, self._rules, where).scrubbed()
         return self._rules.value(top.where, top.key, value, item=not top.is_object)
 
-    def _bare(self, top: _Open, token: str, start: int, end: int) -> None:
+    def _bare(self, top: _OpenContainer, token: str, start: int, end: int) -> None:
         top.children.append(None)
         if _NUMBER.fullmatch(token):
             new = self._rules.number(top.where, token)

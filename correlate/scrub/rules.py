@@ -258,9 +258,9 @@ class Rules:
         """Keep the API's error type: `overloaded_error: …`."""
         found = _ERROR.fullmatch(value)
         assert found is not None
-        said = found[2]
-        known = _ERROR_TEXT.fullmatch(said) is not None
-        return self._keep(found[1]) + (self._keep(said) if known else self.names.text(said))
+        message = found[2]
+        known = _ERROR_TEXT.fullmatch(message) is not None
+        return self._keep(found[1]) + (self._keep(message) if known else self.names.text(message))
 
     def _user(self, found: re.Match[str]) -> str:
         device, account, session = map(self.names.name, found.groups())

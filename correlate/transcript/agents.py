@@ -44,7 +44,7 @@ def agents_of(
     by_tool = {launch.tool_use_id: launch for launch in launches if launch.tool_use_id}
     by_prompt = {launch.prompt: launch for launch in launches if launch.prompt}
     tool_of = {result.agent_id: result.tool_use_id for result in results}
-    said = {turn.agent_id: turn.agent_type for turn in turns if turn.agent_type}
+    by_turn = {turn.agent_id: turn.agent_type for turn in turns if turn.agent_type}
     ids = dict.fromkeys([*metas, *opening_prompts, *(t.agent_id for t in turns if t.agent_id)])
     found = {}
     for agent_id in ids:
@@ -58,7 +58,7 @@ def agents_of(
             agent_id=agent_id,
             type=(launch.subagent_type if launch else None)
             or text(meta.get("agentType"))
-            or said.get(agent_id),
+            or by_turn.get(agent_id),
             parent=launch.by if launch else None,
             tool_use_id=tool_use_id or (launch.tool_use_id if launch else None),
         )

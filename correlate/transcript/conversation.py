@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import text
+from ccwire.wire.times import instant
 from correlate.transcript.lines import BadLine, parse_line, read_lines
 from correlate.transcript.locate import SessionFiles
-from correlate.transcript.records import instant
 
 _TRIES, _PAUSE = 40, 0.05  # wait up to 2 s for the last line to reach the disk
 
@@ -102,11 +102,11 @@ class Conversation:
 
     def final_text(self) -> str | None:
         """Return the text of the main thread's last answer."""
-        said = [e for e in self.entries if e.type == "assistant" and not e.sidechain]
-        if not said:
+        answers = [e for e in self.entries if e.type == "assistant" and not e.sidechain]
+        if not answers:
             return None
-        last = _message_id(said[-1])
-        lines = [e for e in said if _message_id(e) == last] if last else said[-1:]
+        last = _message_id(answers[-1])
+        lines = [e for e in answers if _message_id(e) == last] if last else answers[-1:]
         texts = [str(b.get("text")) for e in lines for b in e.blocks if b.get("type") == "text"]
         return "\n".join(texts) or None
 

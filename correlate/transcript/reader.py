@@ -53,7 +53,7 @@ class Transcript:
 
 def read_transcript(files: SessionFiles, progress: Progress | None = None) -> Transcript:
     """Read all files of a session; `progress` is called with the number of bytes just read."""
-    reader = _Reader(progress or (lambda _: None))
+    reader = _TranscriptReader(progress or (lambda _: None))
     for path in files.main:
         reader.read(path, None)
     for agent in files.agents:
@@ -65,7 +65,7 @@ _PROGRESS_BYTES = 8 << 20
 _TITLES = ("custom-title", "ai-title", "summary")
 
 
-class _Reader:
+class _TranscriptReader:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._folder = TurnFolder()
@@ -129,8 +129,8 @@ class _Reader:
         if kind in _TITLES:
             self._title = _title(record) or self._title
         match typed(record, path, line, offset):
-            case AssistantLine() as said:
-                self._assistant(said, agent_id)
+            case AssistantLine() as answer:
+                self._assistant(answer, agent_id)
             case ApiError() as error:
                 self._errors.append(error)
             case Compaction() as compaction:

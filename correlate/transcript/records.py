@@ -4,11 +4,11 @@ Any field may be missing: it is then None, which differs from 0 and "".
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ccwire.wire.json_text import number, text, whole
+from ccwire.wire.json_text import as_dict, number, text, whole
+from ccwire.wire.times import instant
 
 SYNTHETIC = "<synthetic>"
 
@@ -130,7 +130,7 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
             return CostState(
                 line,
                 number(record.get("totalCostUSD")),
-                {model: told for model, told in models if isinstance(told, dict)},
+                {model: used for model, used in models if isinstance(used, dict)},
             )
         case "api-request" if isinstance(record.get("id"), str):
             return ApiRequest(
@@ -144,19 +144,8 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
     return None
 
 
-def instant(value: object) -> float | None:
-    """Return an ISO time, or a number of seconds, as seconds since 1970."""
-    if isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value).timestamp()
-        except ValueError:
-            return None
-    return number(value)
-
-
 def _assistant(record: dict[str, Any], path: Path, line: int, offset: int) -> AssistantLine:
-    message = record.get("message")
-    message = message if isinstance(message, dict) else {}
+    message = as_dict(record.get("message"))
     usage = message.get("usage")
     return AssistantLine(
         path=path,
@@ -196,8 +185,7 @@ def _block(block: dict[str, Any]) -> ContentBlock:
     kind = text(block.get("type")) or "unknown"
     if kind != "tool_use":
         return ContentBlock(kind)
-    given = block.get("input")
-    given = given if isinstance(given, dict) else {}
+    given = as_dict(block.get("input"))
     return ContentBlock(
         kind,
         tool=text(block.get("name")),
@@ -211,8 +199,7 @@ def _block(block: dict[str, Any]) -> ContentBlock:
 def _system(record: dict[str, Any], line: int) -> Record:
     at = instant(record.get("timestamp"))
     if record.get("subtype") == "api_error":
-        error = record.get("error")
-        error = error if isinstance(error, dict) else {}
+        error = as_dict(record.get("error"))
         return ApiError(
             line,
             at,

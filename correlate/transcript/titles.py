@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.safe_text import one_line
 
 _END_BYTES = 1 << 18
 _TITLE_FIELDS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -81,5 +82,5 @@ def _indexed(transcript: Path) -> str | None:
 
 
 def _one_line(text: str) -> str | None:
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = " ".join(one_line(text).split())
     return line[:200] or None

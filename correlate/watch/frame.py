@@ -12,6 +12,7 @@ from typing import Any
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
 from ccwire.wire.usage import Tokens
+from ccwire.wire.vocabulary import EndpointKind
 from correlate.reconcile.prices import price
 
 _RECENT = 500  # calls kept for display; totals include all
@@ -25,7 +26,7 @@ class InFlight:
     flow_id: str
     sequence: int
     started: float
-    kind: str
+    kind: EndpointKind
     model: str | None = None
     agent_id: str | None = None
     agent_type: str | None = None

@@ -7,17 +7,16 @@ file that is rewritten because an exchange moved to another session.
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ccwire.wire.format import (
     EXCHANGES,
     MANIFEST,
     PART_SUFFIX,
-    Exchange,
+    exchange_or_none,
     is_session_id,
-    parse_exchange,
 )
-from ccwire.wire.json_text import parse_json
+from ccwire.wire.json_text import as_dict, parse_object
+from ccwire.wire.vocabulary import ENDPOINT_KINDS, one_of
 from correlate.captures.folder import read_manifest
 from correlate.watch.frame import InFlight, SeenCall, SessionWatch
 
@@ -44,7 +43,7 @@ class CaptureTail:
         self._every = every
         self._places: dict[Path, _Place] = {}
         self._parts: dict[Path, InFlight] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @property
     def sessions(self) -> list[SessionWatch]:
@@ -59,8 +58,8 @@ class CaptureTail:
             found += self._read_lines(folder, place)
             self._read_manifest(folder, place)
             place.session.fly(self._in_flight(folder, now))
-        new = [call for call in found if call.exchange.flow_id not in self._told]
-        self._told.update(call.exchange.flow_id for call in new)
+        new = [call for call in found if call.exchange.flow_id not in self._reported]
+        self._reported.update(call.exchange.flow_id for call in new)
         return new
 
     def _folders(self, now: float) -> list[Path]:
@@ -78,17 +77,17 @@ class CaptureTail:
     def _read_lines(self, folder: Path, place: _Place) -> list[SeenCall]:
         try:
             with (folder / EXCHANGES).open("rb") as file:
-                told = os.fstat(file.fileno())
-                if told.st_ino != place.inode or told.st_size < place.offset:
+                file_status = os.fstat(file.fileno())
+                if file_status.st_ino != place.inode or file_status.st_size < place.offset:
                     place.session = SessionWatch(folder.name)
-                    place.inode, place.offset, place.manifest_at = told.st_ino, 0, 0
+                    place.inode, place.offset, place.manifest_at = file_status.st_ino, 0, 0
                 file.seek(place.offset)
                 data = file.read()
         except (FileNotFoundError, IsADirectoryError):
             return []
         whole, end, _ = data.rpartition(b"\n")  # the last line may be incomplete
         place.offset += len(whole) + len(end)
-        exchanges = filter(None, map(_exchange, whole.split(b"\n")))
+        exchanges = filter(None, map(exchange_or_none, whole.split(b"\n")))
         return [call for call in map(place.session.add, exchanges) if call]
 
     def _read_manifest(self, folder: Path, place: _Place) -> None:
@@ -115,9 +114,9 @@ class CaptureTail:
         """Return the call of a part file; once it contains a status, only its size is updated."""
         known = self._parts.get(part)
         try:
-            told = part.stat()
-            size = told.st_size
-            if told.st_mtime < now - _ABANDONED_SECONDS:
+            file_status = part.stat()
+            size = file_status.st_size
+            if file_status.st_mtime < now - _ABANDONED_SECONDS:
                 return None
             if known is None or (known.status is None and size != known.part_bytes):
                 with part.open("rb") as file:
@@ -134,40 +133,22 @@ def _flight(data: bytes) -> InFlight | None:
     lines = data.split(b"\n")[:-1]
     if not lines:
         return None
-    request = _object(lines[0]).get("request")
+    request = parse_object(lines[0]).get("request")
     if not isinstance(request, dict):
         return None
-    base, facts = _dict(request.get("base")), _dict(request.get("facts"))
-    response = _dict(_object(lines[1]).get("response")) if len(lines) > 1 else {}
+    base, facts = as_dict(request.get("base")), as_dict(request.get("facts"))
+    response = as_dict(parse_object(lines[1]).get("response")) if len(lines) > 1 else {}
     return InFlight(
         flow_id=str(request.get("flow_id")),
         sequence=int(request.get("sequence") or 0),
         started=float(base.get("started") or 0.0),
-        kind=str(base.get("kind")),
+        kind=one_of(ENDPOINT_KINDS, base.get("kind")) or "other",
         model=base.get("model"),
         agent_id=facts.get("agent_id"),
         agent_type=facts.get("agent_type"),
         status=response.get("status"),
         first_byte=response.get("at"),
     )
-
-
-def _exchange(line: bytes) -> Exchange | None:
-    try:
-        return parse_exchange(line) if line.strip() else None
-    except ValueError:
-        return None  # truncated when the proxy was killed
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        return _dict(parse_json(line))
-    except ValueError:
-        return {}
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _session_folders(captures: Path) -> list[Path]:

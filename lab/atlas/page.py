@@ -96,12 +96,12 @@ class Tried:
 
 
 def page(found: Sequence[Span], tried: Tried) -> str:
-    told = worth_telling(found)
+    notable = worth_telling(found)
     parts = (
         _head(tried),
         _milestones(found, tried),
-        _by_release(told, tried),
-        _by_field(told, tried),
+        _by_release(notable, tried),
+        _by_field(notable, tried),
         _how_it_went(tried),
     )
     return "\n".join(parts)
@@ -163,9 +163,9 @@ def _milestones(found: Sequence[Span], tried: Tried) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _by_release(told: Sequence[Span], tried: Tried) -> str:
+def _by_release(notable: Sequence[Span], tried: Tried) -> str:
     rows: dict[tuple[tuple[int, ...], str], list[tuple[str, Fact]]] = defaultdict(list)
-    for span in told:
+    for span in notable:
         unsure = "" if span.steady else "~"
         if span.before is not None:
             key = (parse_version(span.first), _came(span, tried))
@@ -201,10 +201,12 @@ def _cell(changes: Sequence[tuple[str, Fact]], side: str) -> str:
     )
 
 
-def _by_field(told: Sequence[Span], tried: Tried) -> str:
+def _by_field(notable: Sequence[Span], tried: Tried) -> str:
     lines = ["## By field\n", "Facts observed in every release that was run are not listed.\n"]
     for side in (_WIRE, _TRANSCRIPT, _REST):
-        spans_here = [s for s in told if _AREAS[_area(s.fact)][3] == side and (s.before or s.after)]
+        spans_here = [
+            s for s in notable if _AREAS[_area(s.fact)][3] == side and (s.before or s.after)
+        ]
         lines += [f"### {side[0].upper()}{side[1:]}\n", "| field | in | since | until |"]
         lines.append("|---|---|---|---|")
         for span in sorted(spans_here, key=lambda s: (s.fact.path + s.fact.detail, s.fact.bucket)):

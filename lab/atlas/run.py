@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from addon.hooks.events import HANDLED
 from addon.launch.proxy import Proxy
 from ccwire.demo.real import npm
 from ccwire.demo.real.npm import InstalledClient
@@ -28,12 +29,7 @@ from lab.atlas.isolation import isolate
 from lab.atlas.scenario import TOOLS, everything
 
 HOOKS = (
-    "SessionStart",
-    "SessionEnd",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "UserPromptSubmit",
+    *HANDLED,
     "PreToolUse",
     "PostToolUse",
     "PreCompact",
@@ -141,8 +137,8 @@ def _prompts(
             ran.append(scenario.name)
             _note_printed(home, stdout)
     except TimeoutError:
-        said = "did not exit" if api.ledger.messages() else "made no call through the proxy"
-        problem = f"{said} within {_SECONDS:.0f} s"
+        outcome = "did not exit" if api.ledger.messages() else "made no call through the proxy"
+        problem = f"{outcome} within {_SECONDS:.0f} s"
     api.ledger.wait()
     return ReleaseOutcome(client.version, len(api.ledger.messages()), ran, problem)
 

@@ -46,7 +46,7 @@ def everything(cwd: Path) -> Scenario:
         cache_writes=("5m", "1h"),
     )
     cut = Answer((Text("The tools have run and the colleague"),), cut_after=5)
-    said = Answer((Text("All have reported."),))
+    report = Answer((Text("All have reported."),))
     reported = Answer((Text("It printed that."),))
     return Scenario(
         name="everything",
@@ -55,7 +55,7 @@ def everything(cwd: Path) -> Scenario:
             Rule(When(opens=_ERRAND, tools=True, after_tool=True), (reported,)),
             Rule(When(opens=_ERRAND, tools=True), (Answer((bash("echo agent-1"),)),)),
             Rule(When(says="lab:atlas", tools=True), (overloaded(), first)),
-            Rule(When(after_tool=True), (cut, said)),
+            Rule(When(after_tool=True), (cut, report)),
         ),
         tools=TOOLS,
     )

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from addon.claude_settings.hooks_text import events_for, hook_command, hook_settings
+from addon.claude_settings.hooks_text import hook_command, hook_settings
+from addon.hooks.events import events_for
 from addon.launch.proxy import Proxy
 from ccwire.demo.real.npm import InstalledClient, NpmUnreachable, fetch
 from ccwire.demo.real.run import RealRun, lab_home, run_once
@@ -94,9 +95,9 @@ class RealRig:
         until(lambda: wanted <= {e.request_id for _, e in self.captured()}, 20)
         until(lambda: not list(self.proxy.captures.rglob("*.part")), 20)
 
-    def account(self, session_id: str) -> Reconciliation:
-        accountant = SessionReconciler(self.proxy.captures, ClaudeDir(self.claude_dir))
-        return accountant.account(self.proxy.captures / session_id)
+    def reconcile(self, session_id: str) -> Reconciliation:
+        reconciler = SessionReconciler(self.proxy.captures, ClaudeDir(self.claude_dir))
+        return reconciler.reconcile(self.proxy.captures / session_id)
 
     def check(self, session_id: str, served: Sequence[Served]) -> Reconciliation:
         """Check that every call is captured once, in its session, with the ledger's usage, and
@@ -112,7 +113,7 @@ class RealRig:
             if exchange.complete and call.usage:
                 assert exchange.usage == call.usage
             assert exchange.usage_at_start == (call.start_usage if exchange.stream else None)
-        account = self.account(session_id)
+        account = self.reconcile(session_id)
         unexplained = [(label(f), f.evidence) for f in account.findings if not f.explained]
         witnesses = [(w.name, w.evidence) for w in account.witnesses if not w.explained]
         assert (unexplained, witnesses, account.unexplained) == ([], [], 0)

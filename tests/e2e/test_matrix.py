@@ -66,7 +66,7 @@ def test_a_fork_counts_no_inherited_turn_twice(real: RealRig) -> None:
 
 
 def _no_turn_twice(real: RealRig, first: Outcome, second: Outcome) -> None:
-    account = real.account(second.session_id)
+    account = real.reconcile(second.session_id)
     inherited = {f.turn.message_id for f in account.turns_without_call if f.turn}
     assert {call.message_id for call in first.served} >= inherited
     assert {f.verdict for f in account.turns_without_call} <= {"inherited"}

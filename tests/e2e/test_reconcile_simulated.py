@@ -44,16 +44,16 @@ def run(wire: Rig, made: SimulatedClient, scenario: Scenario) -> str:
     return made.session_id
 
 
-def account(wire: Rig, home: Path, session: str) -> Reconciliation:
+def reconcile(wire: Rig, home: Path, session: str) -> Reconciliation:
     """Wait until every call served for the session is captured, then reconcile it."""
     wire.api.ledger.wait()
     served = {call.request_id for call in wire.api.ledger.messages(session)}
     folder = wire.captures / session
     until(lambda: served <= {exchange.request_id for exchange in read_exchanges(folder)})
-    accountant = SessionReconciler(
+    reconciler = SessionReconciler(
         wire.captures, ClaudeDir(home / ".claude"), TranscriptWait(tries=0)
     )
-    return accountant.account(folder)
+    return reconciler.reconcile(folder)
 
 
 def billed(wire: Rig, session: str) -> Tokens:
@@ -67,7 +67,7 @@ def test_wire_totals_equal_the_ledger_and_nothing_is_unexplained(
     wire: Rig, home: Path, version: str, name: str
 ) -> None:
     session = run(wire, client(wire, home, version), named(name))
-    found = account(wire, home, session)
+    found = reconcile(wire, home, session)
     assert totals_of(found).wire.total == billed(wire, session)
     assert [finding for finding in found.findings if not finding.explained] == []
     assert found.unexplained == 0
@@ -78,7 +78,7 @@ def test_wire_totals_equal_the_ledger_and_nothing_is_unexplained(
 def test_the_wires_cost_equals_the_clients(wire: Rig, home: Path) -> None:
     made = client(wire, home, "2.1.325")
     session = run(wire, made, named("cached"))
-    totals = totals_of(account(wire, home, session))
+    totals = totals_of(reconcile(wire, home, session))
     assert totals.cost_state is not None
     assert totals.wire.usd == totals.cost_state.usd == made.result()["total_cost_usd"]
 
@@ -86,7 +86,7 @@ def test_the_wires_cost_equals_the_clients(wire: Rig, home: Path) -> None:
 def test_a_fork_counts_no_inherited_turn(wire: Rig, home: Path) -> None:
     first = run(wire, client(wire, home, "2.1.325"), named("bash"))
     fork = run(wire, client(wire, home, "2.1.325", resume=first, fork=True), named("plain"))
-    found = account(wire, home, fork)
+    found = reconcile(wire, home, fork)
     assert {turn.verdict for turn in found.turns_without_call} == {"inherited"}
     assert totals_of(found).transcript.total == billed(wire, fork)
     assert found.unexplained == 0
@@ -99,7 +99,7 @@ def test_a_compaction_and_an_interruption_are_explained(wire: Rig, home: Path) -
         made.compact()
         wire.api.scenario = named("slow:deltas=40,delay=0.01")
         made.prompt(named("slow").prompt, interrupt_after=6)
-    found = account(wire, home, made.session_id)
+    found = reconcile(wire, home, made.session_id)
     assert found.unexplained == 0
     kinds = counted(found.findings)
     assert kinds["wire-only: compaction"] >= 1
@@ -108,6 +108,6 @@ def test_a_compaction_and_an_interruption_are_explained(wire: Rig, home: Path) -
 
 def test_without_persistence_there_is_no_transcript(wire: Rig, home: Path) -> None:
     session = run(wire, client(wire, home, "2.1.325", persist=False), named("plain"))
-    found = account(wire, home, session)
+    found = reconcile(wire, home, session)
     assert {finding.kind for finding in found.calls} == {"no-transcript"}
     assert found.unexplained == 0

@@ -6,9 +6,9 @@ import pytest
 
 from ccwire.demo.stand_in import scenarios
 from tests.correlate.scrub.checks import (
-    account,
     assert_no_word_left,
     assert_same_but_for_ids,
+    reconcile,
     scrub,
     session_paths,
     snapshot,
@@ -32,7 +32,7 @@ def test_a_real_session_keeps_its_account_and_loses_its_words(version: str, tmp_
         target = tmp_path / "copies" / session
         copied = scrub(captures, claude_dir, session, target)
         theirs = target / "captures", target / "claude", copied.session_id
-        assert_same_but_for_ids(account(captures, claude_dir, session), account(*theirs))
+        assert_same_but_for_ids(reconcile(captures, claude_dir, session), reconcile(*theirs))
         sources = session_paths(captures, claude_dir, session)
         assert snapshot(session_paths(*theirs)) == snapshot(sources)
         assert_no_word_left(everything, target)

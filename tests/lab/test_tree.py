@@ -11,10 +11,10 @@ def test_a_tree_has_its_size_and_is_explained(tmp_path: Path) -> None:
     written = sum(path.stat().st_size for path in tree.claude_dir.rglob("*.jsonl"))
     assert tree.size == written
     assert 3_000_000 <= written < 8_000_000
-    accountant = SessionReconciler(
+    reconciler = SessionReconciler(
         tree.captures, ClaudeDir(tree.claude_dir), TranscriptWait(tries=0)
     )
-    found = [accountant.account(folder) for folder in session_folders(tree.captures)]
+    found = [reconciler.reconcile(folder) for folder in session_folders(tree.captures)]
     assert len(found) == tree.sessions
     assert sum(len(session.calls) for session in found) == tree.calls
     assert {session.unexplained for session in found} == {0}

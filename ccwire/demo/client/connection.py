@@ -127,16 +127,16 @@ def _read(response: http.client.HTTPResponse, interrupt_after: int | None) -> Re
             interrupted = interrupt_after is not None and count >= interrupt_after
     except _LOST:
         lost = True
-    told = assembler.result()
+    assembled = assembler.result()
     return Reply(
         status=response.status,
         request_id=request_id,
-        message=told.message,
-        start_usage=told.usage_at_start,
-        usage=told.usage,
-        error=told.error,
-        complete=told.complete,
-        lost=lost or (not told.complete and told.error is None and not interrupted),
+        message=assembled.message,
+        start_usage=assembled.usage_at_start,
+        usage=assembled.usage,
+        error=assembled.error,
+        complete=assembled.complete,
+        lost=lost or (not assembled.complete and assembled.error is None and not interrupted),
         interrupted=interrupted,
     )
 

@@ -137,10 +137,10 @@ class SimulatedClient:
             session.side_call(f"Give this a title: {text}")
         mode = {"permissionMode": "default"} if self.profile.release >= (2, 1, 39) else {}
         self._main.failed = None
-        said = self._main.say(text, interrupt_after=interrupt_after, **mode)
-        said = self._main.wait_for_agents() or said
+        result = self._main.say(text, interrupt_after=interrupt_after, **mode)
+        result = self._main.wait_for_agents() or result
         if self._main.failed is None and interrupt_after is None:
-            words = {"last_assistant_message": said} if self.profile.agent_meta else {}
+            words = {"last_assistant_message": result} if self.profile.agent_meta else {}
             session.hook("Stop", stop_hook_active=False, **words)
         if self.profile.release >= (2, 1, 78):
             leaf: dict[str, Any] = {}
@@ -148,8 +148,8 @@ class SimulatedClient:
                 leaf["leafUuid"] = transcript.last_uuid()
             transcript.record("last-prompt", lastPrompt=text, **leaf)
         self._turns += 1
-        self._note_result(said, time.monotonic() - started)
-        return said
+        self._note_result(result, time.monotonic() - started)
+        return result
 
     def clear(self) -> None:
         """Run /clear: start a new session in the same process, on the same connections."""
@@ -257,7 +257,7 @@ class SimulatedClient:
         if self.profile.cost_state:
             self._session.transcript.record("cost-state", **self._session.spent.cost_state())
 
-    def _note_result(self, said: str, seconds: float) -> None:
+    def _note_result(self, result: str, seconds: float) -> None:
         failed = self._main.failed is not None
         self._result = {
             "type": "result",
@@ -265,7 +265,7 @@ class SimulatedClient:
             "is_error": failed,
             "duration_ms": int(seconds * 1000),
             "num_turns": self._turns,
-            "result": said,
+            "result": result,
             "session_id": self.session_id,
             "total_cost_usd": self._session.spent.total_usd,
             "uuid": str(uuid.uuid4()),

@@ -135,8 +135,8 @@ class TranscriptWriter:
     def attachment(self, agent: SimulatedAgent | None = None) -> None:
         """Write an attachment line, as newer clients do with a prompt."""
         if self._profile.release >= (2, 1, 98):
-            told = {"type": "lab_note", "content": "There is nothing to know."}
-            self._line("attachment", agent, {"attachment": told})
+            note = {"type": "lab_note", "content": "There is nothing to know."}
+            self._line("attachment", agent, {"attachment": note})
 
     def record(self, kind: str, agent: SimulatedAgent | None = None, **fields: Any) -> None:
         """Write a line outside the conversation, without uuid and parentUuid."""
@@ -211,16 +211,16 @@ class TranscriptWriter:
 
     def _usage(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the final usage with the fields that newer clients add."""
-        told = dict(usage or {})
+        filled = dict(usage or {})
         if self._profile.release >= (2, 1, 78):
             searches = {"web_search_requests": 0, "web_fetch_requests": 0}
-            told["server_tool_use"] = {**searches, **told.get("server_tool_use", {})}
-            told |= {"iterations": told.get("iterations", []), "speed": "standard"}
+            filled["server_tool_use"] = {**searches, **filled.get("server_tool_use", {})}
+            filled |= {"iterations": filled.get("iterations", []), "speed": "standard"}
         if self._profile.release >= (2, 1, 274):
-            told.setdefault("output_tokens_details", {"thinking_tokens": 0})
+            filled.setdefault("output_tokens_details", {"thinking_tokens": 0})
         if self._profile.cost_state:
-            told["fallback_credit"] = None
-        return told
+            filled["fallback_credit"] = None
+        return filled
 
     def _write(self, path: Path, record: Mapping[str, Any]) -> None:
         if not self._persist:

@@ -100,14 +100,14 @@ class SimulatedConversation:
             timeout=_TOOL_TIMEOUT,
             check=False,
         )
-        said = {
+        details = {
             "stdout": done.stdout.rstrip("\n"),
             "stderr": done.stderr,
             "interrupted": False,
             "isImage": False,
         }
         block = _result(call, done.stdout + done.stderr, failed=done.returncode != 0)
-        return block, {"toolUseResult": said}
+        return block, {"toolUseResult": details}
 
     def _start(
         self, call: dict[str, Any]
@@ -148,8 +148,12 @@ class SimulatedConversation:
         """Return the counts in a subagent's result; usage is its last call's, as in the client."""
         usage = self._usage or {}
         tokens = sum(count for count in usage.values() if isinstance(count, int))
-        told = {"totalDurationMs": 1, "totalTokens": tokens, "totalToolUseCount": self._tools_used}
-        return {**told, "usage": usage}
+        totals = {
+            "totalDurationMs": 1,
+            "totalTokens": tokens,
+            "totalToolUseCount": self._tools_used,
+        }
+        return {**totals, "usage": usage}
 
     def last_words(self) -> str:
         content = self.messages[-1]["content"] if self.messages else ""
@@ -166,8 +170,10 @@ class SimulatedConversation:
         self.messages.append({"role": "user", "content": text})
 
     def _gave_up(self, reply: Reply) -> str:
-        told = str((reply.error or {}).get("message", "the connection was lost"))
-        text = "Prompt is too long" if told.startswith("prompt is too long") else f"Error: {told}"
+        reason = str((reply.error or {}).get("message", "the connection was lost"))
+        text = (
+            "Prompt is too long" if reason.startswith("prompt is too long") else f"Error: {reason}"
+        )
         if self.agent is None:
             self.session.transcript.synthetic(text)
         return text

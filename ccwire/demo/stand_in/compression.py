@@ -18,17 +18,17 @@ class Compressor(Protocol):
 def compressor(encoding: str) -> Compressor:
     match encoding:
         case "gzip":
-            return _Zlib(zlib.MAX_WBITS | 16)
+            return _ZlibEncoder(zlib.MAX_WBITS | 16)
         case "deflate":
-            return _Zlib(zlib.MAX_WBITS)
+            return _ZlibEncoder(zlib.MAX_WBITS)
         case "br":
-            return _Brotli()
+            return _BrotliEncoder()
         case "zstd":
-            return _Zstd()
+            return _ZstdEncoder()
     raise ValueError(f"unknown encoding: {encoding}")
 
 
-class _Zlib:
+class _ZlibEncoder:
     def __init__(self, window: int) -> None:
         self._stream = zlib.compressobj(wbits=window)
 
@@ -39,7 +39,7 @@ class _Zlib:
         return self._stream.flush()
 
 
-class _Brotli:
+class _BrotliEncoder:
     def __init__(self) -> None:
         self._stream = brotli.Compressor(quality=4)
 
@@ -50,7 +50,7 @@ class _Brotli:
         return bytes(self._stream.finish())
 
 
-class _Zstd:
+class _ZstdEncoder:
     def __init__(self) -> None:
         self._stream = zstandard.ZstdCompressor().compressobj()
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ccwire.demo.stand_in.request import Request
+from ccwire.wire.vocabulary import EndpointKind
 
 HEADERS_OF_INTEREST = (
     "host",
@@ -46,7 +47,7 @@ class Served:
     ended_at: float
     method: str
     path: str
-    kind: str
+    kind: EndpointKind
     headers: Mapping[str, str]
     session_id: str | None
     agent_id: str | None

@@ -11,7 +11,8 @@ from itertools import takewhile
 from typing import Any, Self
 
 from ccwire.wire.endpoints import kind_of
-from ccwire.wire.json_text import parse_json
+from ccwire.wire.json_text import dicts, parse_object
+from ccwire.wire.vocabulary import EndpointKind
 
 _ENOUGH = 10_000  # characters of a prompt that identify a call
 _OLD_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
@@ -24,7 +25,7 @@ class Request:
     method: str
     path: str
     headers: Mapping[str, str]  # names in lower case
-    kind: str
+    kind: EndpointKind
     body_bytes: int
     body_sha256: str
     session_id: str | None
@@ -40,8 +41,8 @@ class Request:
     @classmethod
     def read(cls, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Self:
         """Parse a request. A body that is not a JSON object has no model, messages or tools."""
-        content = _json_object(body)
-        messages = _list(content.get("messages"))
+        content = parse_object(body)
+        messages = dicts(content.get("messages"))
         # Newer clients add messages of role system after the prompt.
         last: dict[str, Any] = next(
             (m for m in reversed(messages) if m.get("role") != "system"), {}
@@ -59,7 +60,7 @@ class Request:
             stream=content.get("stream") is True,
             max_tokens=content.get("max_tokens"),
             messages=len(messages),
-            tools=frozenset(str(tool.get("name")) for tool in _list(content.get("tools"))),
+            tools=frozenset(str(tool.get("name")) for tool in dicts(content.get("tools"))),
             opening="\n".join(map(_text, takewhile(_not_the_model, messages))),
             prompt="" if after_tool else _text(last),
             after_tool=after_tool,
@@ -67,29 +68,17 @@ class Request:
 
     def same_call(self) -> str:
         """Return a key that a call and its retries share; a retry may change `stream` only."""
-        said = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))
+        words = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))
         return hashlib.sha256(
-            repr((self.path, self.session_id, self.model, *said)).encode()
+            repr((self.path, self.session_id, self.model, *words)).encode()
         ).hexdigest()
-
-
-def _json_object(body: bytes) -> dict[str, Any]:
-    try:
-        value = parse_json(body)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    return "\n".join(str(block.get("text", "")) for block in _list(content))
+    return "\n".join(str(block.get("text", "")) for block in dicts(content))
 
 
 def _not_the_model(message: Mapping[str, Any]) -> bool:
@@ -97,7 +86,7 @@ def _not_the_model(message: Mapping[str, Any]) -> bool:
 
 
 def _brings_result(message: Mapping[str, Any]) -> bool:
-    return any(block.get("type") == "tool_result" for block in _list(message.get("content")))
+    return any(block.get("type") == "tool_result" for block in dicts(message.get("content")))
 
 
 def _session_id(headers: Mapping[str, str], content: Mapping[str, Any]) -> str | None:
@@ -108,7 +97,7 @@ def _session_id(headers: Mapping[str, str], content: Mapping[str, Any]) -> str |
     user_id = metadata.get("user_id") if isinstance(metadata, dict) else None
     if not isinstance(user_id, str):
         return None
-    newer = _json_object(user_id.encode("utf-8", "surrogatepass")).get("session_id")
+    newer = parse_object(user_id.encode("utf-8", "surrogatepass")).get("session_id")
     if isinstance(newer, str):
         return newer
     older = _OLD_USER_ID.search(user_id)

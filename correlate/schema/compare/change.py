@@ -1,15 +1,27 @@
 """One difference between two snapshots, with its severity and confidence."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ccwire.wire.versions import version_range
 from correlate.schema.snapshot.snapshot import ExamplePlace
 
-BREAKING = "breaking"
-ADDITIVE = "additive"
-INFORMATIONAL = "informational"
-SEVERITIES = (BREAKING, ADDITIVE, INFORMATIONAL)
+SchemaChangeKind = Literal[
+    "bucket-added",
+    "bucket-removed",
+    "added",
+    "removed",
+    "renamed",
+    "type-changed",
+    "became-optional",
+    "became-required",
+    "value-added",
+    "value-removed",
+]
+# breaking: a reader of the old format may fail on the new; additive: it may miss something;
+# informational: nothing to do. Most serious first.
+Severity = Literal["breaking", "additive", "informational"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 # From this confidence on, a difference counts as a fact, not as a gap in the observations.
 SURE = 0.95
@@ -28,12 +40,12 @@ class SchemaChange:
     always    whether a removed field had been in every object
     """
 
-    kind: str
+    kind: SchemaChangeKind
     bucket: str
     path: str
     before: str = ""
     after: str = ""
-    severity: str
+    severity: Severity
     sure: float
     count: int
     always: bool = False

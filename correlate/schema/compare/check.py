@@ -7,7 +7,7 @@ been in every object before and enough objects were seen without it.
 from collections.abc import Callable, Iterable, Mapping
 
 from ccwire.wire.versions import parse_version
-from correlate.schema.compare.change import INFORMATIONAL, SURE, SchemaChange
+from correlate.schema.compare.change import SURE, SchemaChange
 from correlate.schema.compare.diff import diff
 from correlate.schema.snapshot.snapshot import Field, Snapshot
 
@@ -42,7 +42,7 @@ def drift_from(baseline: Snapshot, observed: Snapshot) -> list[SchemaChange]:
 
 
 def _is_drift(change: SchemaChange) -> bool:
-    if change.severity == INFORMATIONAL or not _is_checked(change.bucket):
+    if change.severity == "informational" or not _is_checked(change.bucket):
         return False
     if change.kind in _GONE:
         known = change.always and change.sure >= SURE

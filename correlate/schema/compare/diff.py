@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from correlate.schema.compare.change import (
-    ADDITIVE,
-    BREAKING,
-    INFORMATIONAL,
     SURE,
     SchemaChange,
+    Severity,
     sureness,
 )
 from correlate.schema.compare.renames import with_renames
@@ -56,7 +54,7 @@ def _bucket_added(bucket: str, old: Snapshot, new: Snapshot) -> SchemaChange:
         kind="bucket-added",
         bucket=bucket,
         path="",
-        severity=ADDITIVE,
+        severity="additive",
         sure=sure,
         count=root.count,
         at=root.at,
@@ -71,7 +69,7 @@ def _bucket_removed(bucket: str, old: Snapshot, new: Snapshot) -> SchemaChange:
         kind="bucket-removed",
         bucket=bucket,
         path="",
-        severity=BREAKING if sure >= SURE else INFORMATIONAL,
+        severity="breaking" if sure >= SURE else "informational",
         sure=sure,
         count=root.count,
         at=root.at,
@@ -130,7 +128,8 @@ class _Comparison:
             severity = _severity_of_types(come, set(old.types))
         elif gone and new.count:
             count = sum(old.types[name].count for name in gone)
-            at, severity = new.at, INFORMATIONAL
+            at = new.at
+            severity = "informational"
             sure = sureness(count, old.count, new.count)
         else:
             return None
@@ -156,7 +155,7 @@ class _Comparison:
                 bucket=self._bucket,
                 path=path,
                 after=value,
-                severity=ADDITIVE,
+                severity="additive",
                 sure=sureness(seen.count, new.count, old.count),
                 count=seen.count,
                 at=seen.at,
@@ -170,7 +169,7 @@ class _Comparison:
                 bucket=self._bucket,
                 path=path,
                 before=value,
-                severity=INFORMATIONAL,
+                severity="informational",
                 sure=sureness(seen.count, old.count, new.count),
                 count=seen.count,
                 at=new.at,
@@ -216,7 +215,7 @@ class _Comparison:
                 path=path,
                 before="required" if was else "optional",
                 after="optional" if was else "required",
-                severity=BREAKING if breaking else INFORMATIONAL,
+                severity="breaking" if breaking else "informational",
                 sure=sure,
                 count=lacking,
                 always=was,
@@ -232,7 +231,7 @@ class _Comparison:
             bucket=self._bucket,
             path=path,
             after=_types_of(field),
-            severity=ADDITIVE,
+            severity="additive",
             sure=sureness(field.count, new.objects or new.count, old.objects or old.count),
             count=field.count,
             at=field.at,
@@ -246,7 +245,7 @@ class _Comparison:
             bucket=self._bucket,
             path=path,
             before=_types_of(field),
-            severity=BREAKING if sure >= SURE else INFORMATIONAL,
+            severity="breaking" if sure >= SURE else "informational",
             sure=sure,
             count=field.count,
             always=field.count >= old.objects > 0,
@@ -261,12 +260,12 @@ def _holds(field: Field, step: str) -> bool:
     return any(kind in field.types for kind in kinds)
 
 
-def _severity_of_types(come: set[str], old: set[str]) -> str:
+def _severity_of_types(come: set[str], old: set[str]) -> Severity:
     if all(name.startswith(REFERENCE) for name in come) or old <= {"null"}:
-        return ADDITIVE
+        return "additive"
     if come <= _NUMERIC and old & _NUMERIC:
-        return INFORMATIONAL
-    return BREAKING
+        return "informational"
+    return "breaking"
 
 
 def _types_of(field: Field) -> str:

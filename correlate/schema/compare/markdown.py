@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from correlate.schema.compare.change import SEVERITIES, SchemaChange
+from correlate.schema.compare.change import SEVERITIES, SchemaChange, Severity
 
-_HEADINGS = {
+_HEADINGS: dict[Severity, str] = {
     "breaking": "Breaking",
     "additive": "Additive",
     "informational": "Informational",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from correlate.schema.compare.change import BREAKING, SchemaChange
+from correlate.schema.compare.change import SchemaChange
 from correlate.schema.snapshot.snapshot import Field
 
 _ALIKE = 0.6
@@ -39,7 +39,7 @@ def with_renames(
             path=a.path,
             before=_name(a, path),
             after=_name(b, path),
-            severity=BREAKING,
+            severity="breaking",
             sure=min(a.sure, b.sure),
             versions_before=a.versions_before,
         )

@@ -33,14 +33,14 @@ def _field(
     absent: ExamplePlace | None = None,
     sealed: bool = False,
 ) -> Field:
-    told: dict[str, Types] = {}
+    types_by_step: dict[str, Types] = {}
     for shape in node.shapes.values():
         for step, kind in shape.flat:
-            _add(told.setdefault(step, {}), kind, shape.count, shape.at)
+            _add(types_by_step.setdefault(step, {}), kind, shape.count, shape.at)
     children = {}
-    for step in told.keys() | node.children.keys():
+    for step in types_by_step.keys() | node.children.keys():
         child = node.children.get(step)
-        found = told.get(step, {})
+        found = types_by_step.get(step, {})
         for kind, seen in (_own_types(child) if child else {}).items():
             _add(found, kind, seen.count, seen.at)
         if found:

@@ -162,9 +162,9 @@ class Observer:
                     if record != "blank":
                         self._unreadable.append(BadLine(path, number, record))
                     continue
-                told = record.get("version")
-                if is_version(told):
-                    version = told
+                named = record.get("version")
+                if is_version(named):
+                    version = named
                 waiting.append((number, record))
                 if version is not None or len(waiting) > 50:
                     self._see_records(path, waiting, version)
@@ -188,8 +188,8 @@ class Observer:
         value = self._read(path)
         if value is None:
             return
-        told = value.get("version")
-        version = told if is_version(told) else self._transcript_version
+        named = value.get("version")
+        version = named if is_version(named) else self._transcript_version
         self._of(version, ExamplePlace(str(path))).see(_note_bucket(path), value)
         self._records += 1
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from addon.claude_settings.hooks_text import (
-    EVENTS,
     CommentsAtStake,
     HooksFound,
     command_files,
-    events_for,
     find_hooks,
     hook_command,
     hook_settings,
@@ -20,12 +18,13 @@ from addon.claude_settings.hooks_text import (
     uninstalled,
 )
 from addon.claude_settings.jsonc import JsoncError, parse
+from addon.hooks.events import INSTALLED
 from tests.addon.claude_settings.texts import settings_texts
 
 OURS = "python hook.py # ccwire"
 HOOK = {"type": "command", "command": OURS, "timeout": 10}
 LINE = json.dumps(HOOK)
-ALL: dict[str, tuple[str, ...]] = dict.fromkeys(EVENTS, (OURS,))
+ALL: dict[str, tuple[str, ...]] = dict.fromkeys(INSTALLED, (OURS,))
 
 
 @settings(max_examples=100, deadline=None)
@@ -183,13 +182,6 @@ def test_disabled_hooks_are_seen() -> None:
     assert find_hooks('{"disableAllHooks": true}').disabled is True
     assert find_hooks('{"disableAllHooks": false}').disabled is False
     assert find_hooks("{}").disabled is None
-
-
-def test_a_client_is_given_only_events_that_it_knows() -> None:
-    assert events_for((1, 0, 30)) == ()
-    assert "SessionEnd" not in events_for((1, 0, 84))
-    assert set(events_for((1, 0, 85))) == set(EVENTS)
-    assert set(events_for((2, 1, 325))) == {*EVENTS, "SubagentStart"}
 
 
 def test_the_command_runs_from_any_directory_and_writes_to_the_given_file(tmp_path: Path) -> None:

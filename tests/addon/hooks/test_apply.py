@@ -1,16 +1,20 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from addon.hooks.apply import (
-    EVENTS,
     KEPT_AGENTS,
     HookClient,
     PayloadError,
     apply_event,
     drop_oldest,
     mark_crashed,
+    session_of,
 )
+from addon.hooks.events import HANDLED
+from ccwire.wire.format import is_session_id
 
 CLIENT = HookClient(process=(100, 50.0), project_dir="/proj", entrypoint="cli", version="2.1.325")
 OTHER = HookClient(process=(200, 70.0), project_dir="/proj")
@@ -229,6 +233,15 @@ def test_a_payload_that_names_no_usable_session_is_refused(session_id: Any) -> N
 
 def test_fields_of_another_type_are_passed_over() -> None:
     odd: dict[str, Any] = dict.fromkeys(("transcript_path", "cwd", "source", "agent_id"), 7)
-    for event in EVENTS:
+    for event in HANDLED:
         [entry] = _after(({**_event(event), **odd}, HookClient()))
         assert (entry["transcript_path"], entry["project_dir"], entry["source"]) == (None,) * 3
+
+
+@given(st.text(alphabet="aZ09-_. /é\n", max_size=70))
+def test_the_hook_and_the_capture_agree_on_session_ids(value: str) -> None:
+    try:
+        accepted = session_of({"session_id": value}) == value
+    except PayloadError:
+        accepted = False
+    assert accepted is is_session_id(value)

@@ -56,7 +56,7 @@ def test_no_ancestor_speaks_for_a_client(folder: Folder) -> None:
 
 def test_another_process_that_had_the_pid_is_not_it(folder: Folder) -> None:
     folder.map(entry("old", 500, 100.0))
-    folder.lookup.tell(ClientProcess(500, 100.0), "older")
+    folder.lookup.name_session(ClientProcess(500, 100.0), "older")
     folder.lookup.is_client(ClientProcess(500, 100.0))
     folder.map(entry("old", 500, 100.0), entry("above", 400, 900.0))
     assert folder.lookup.by_process(CLIENT) == "above"
@@ -71,8 +71,8 @@ def test_the_map_is_read_anew_when_a_session_starts(folder: Folder) -> None:
 
 
 def test_a_session_from_the_wire_counts_if_sessions_json_has_none(folder: Folder) -> None:
-    folder.lookup.tell(CLIENT, "told")
-    folder.lookup.tell(None, "nobody's")
+    folder.lookup.name_session(CLIENT, "told")
+    folder.lookup.name_session(None, "nobody's")
     assert folder.lookup.by_process(CLIENT) == "told"
     child = ClientProcess(600, 1100.0, ((500, 1000.0), (400, 900.0)))
     assert folder.lookup.by_process(child) == "told"

@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from addon.identity import processes, socket_table
-from addon.identity.processes import Address, ClientProcess, ProcessResolver, ProcessTable
+from addon.identity.processes import ClientProcess, ProcessResolver, ProcessTable
+from addon.identity.socket_table import Address
 
 
 @pytest.fixture

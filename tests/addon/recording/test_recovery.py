@@ -169,7 +169,7 @@ def one_session(rig: RecorderRig) -> None:
 
 def several_waiting(rig: RecorderRig) -> None:
     rig.whole("before", "s-1")
-    rig.lookup._told.clear()
+    rig.lookup._named.clear()
     rig.whole("waiting-1")
     rig.whole("waiting-2", target="/api/hello")
 
@@ -236,7 +236,7 @@ def test_killed_at_any_moment_nothing_finished_is_lost_and_each_is_recorded_once
 def let_go(rig: RecorderRig) -> None:
     """Release all locks, as when the process is killed."""
     abandon(rig)
-    for finished in rig.recorder._books._finished.values():
+    for finished in rig.recorder._index._finished.values():
         for item in finished:
             item.slot.part.close()
 

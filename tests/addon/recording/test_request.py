@@ -13,7 +13,6 @@ from addon.recording.exchange_files import (
     FinishedAnswer,
     exchange_line,
     head,
-    iso,
     rate_limits,
     response_fields,
     whole_file,
@@ -321,7 +320,3 @@ def test_a_response_file_holds_the_request_s_place_and_the_answer() -> None:
         "message_stop",
         "/v1/messages",
     )
-
-
-def test_times_read_well() -> None:
-    assert iso(0.0) == "1970-01-01T00:00:00.000+00:00"

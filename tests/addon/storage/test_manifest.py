@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from addon.storage.manifest import (
+    MOST_GAPS,
     recounted,
     with_conflicts,
     with_drift,
@@ -10,9 +11,14 @@ from addon.storage.manifest import (
     with_gap,
     with_session,
 )
-from ccwire.wire.format import Exchange, Manifest
+from ccwire.wire.format import Exchange, Gap, Manifest
+from ccwire.wire.vocabulary import GapKind
 
 EMPTY = Manifest(session_id="s")
+
+
+def gap(kind: GapKind, detail: str = "disk too slow") -> Gap:
+    return {"kind": kind, "detail": detail}
 
 
 def exchange(sequence: int = 1, **fields: Any) -> Exchange:
@@ -83,13 +89,13 @@ def test_what_the_map_knows_is_kept() -> None:
 
 
 def test_only_losses_count_as_errors_and_the_list_stays_short() -> None:
-    manifest = with_gap(EMPTY, {"kind": "recovered"})
+    manifest = with_gap(EMPTY, gap("recovered"))
     assert manifest.counts.get("capture_errors", 0) == 0
     for number in range(300):
-        manifest = with_gap(manifest, {"kind": "capture_error", "n": number})
+        manifest = with_gap(manifest, gap("capture_error", str(number)))
     assert manifest.counts["capture_errors"] == 300
-    assert len(manifest.gaps) == 200
-    assert manifest.gaps[-1]["n"] == 299
+    assert len(manifest.gaps) == MOST_GAPS
+    assert manifest.gaps[-1]["detail"] == "299"
 
 
 def test_conflicts_and_drift_are_counted() -> None:
@@ -100,7 +106,7 @@ def test_conflicts_and_drift_are_counted() -> None:
 
 def test_a_recount_keeps_what_the_lines_do_not_tell() -> None:
     manifest = with_exchange(EMPTY, exchange(1, model="gone"))
-    manifest = with_gap(with_conflicts(manifest, 2), {"kind": "capture_error"})
+    manifest = with_gap(with_conflicts(manifest, 2), gap("capture_error"))
     manifest = with_session(manifest, cwd="/p", transcript="/t", version=None)
     again = recounted(manifest, [exchange(2, model="m"), exchange(3, model="m", complete=False)])
     assert again.counts == {

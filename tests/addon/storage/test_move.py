@@ -10,6 +10,7 @@ from addon.storage.folder import CaptureStore, Slot
 from addon.storage.move import finish_move, refile, with_identity
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.vocabulary import RecordDirection
 
 NEW = Identity("s-1", "process")
 LINE = Exchange(
@@ -23,7 +24,7 @@ LINE = Exchange(
 )
 
 
-def capture(direction: str, sequence: int = 1) -> bytes:
+def capture(direction: RecordDirection, sequence: int = 1) -> bytes:
     top = head({"flow_id": "f", "sequence": sequence}, Identity(None, "none"), direction, 1000.0)
     return whole_file(top, {"body": {"text": '\n"session_id": null,\n"sequence": 1,\n'}})
 

@@ -2,37 +2,21 @@
 
 import json
 import os
-import signal
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
-import orjson
 import pytest
 from click.testing import CliRunner, Result
 
 from addon.storage.folder import CaptureStore
 from ccwire.cli import main
-from ccwire.commands.pack import Busy, pack_session, unpack_session
-from ccwire.wire.format import EXCHANGES, file_name
-from ccwire.wire.pack import described, exchange_files, members, packs, verify
+from ccwire.wire.format import EXCHANGES
+from ccwire.wire.pack import exchange_files, packs, verify
 from correlate.schema.observe.walk import observe
 from lab.made_session import MadeSession
+from tests.addon.storage.exchange_files import all_there, contents, write_files
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 OTHER = "22222222-2222-4333-8444-555555555555"
-LATER = time.time() + 60
-
-
-def write_files(folder: Path, numbers: range) -> None:
-    for number in numbers:
-        messages = [{"role": "user", "content": f"message {n} " * 40} for n in range(number)]
-        body = {"type": "json", "size": 1, "data": {"messages": messages, "tools": []}}
-        for direction in ("req", "resp"):
-            path = folder / file_name(number, direction, "/v1/messages")
-            path.write_bytes(orjson.dumps({"sequence": number, "body": body}))
-            path.chmod(0o600)
 
 
 @pytest.fixture
@@ -59,16 +43,6 @@ def folder(captures: Path) -> Path:
 def run(captures: Path, *arguments: str) -> Result:
     where = ["--captures", str(captures), "--claude-dir", str(captures.parent / "claude")]
     return CliRunner(env={"COLUMNS": "120"}).invoke(main, [*arguments, *where])
-
-
-def contents(folder: Path) -> dict[str, Any]:
-    return {path.name: (path.read_bytes(), described(path)) for path in exchange_files(folder)}
-
-
-def all_there(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every exchange file, packed or not."""
-    found = {entry.name: data for pack in packs(folder) for entry, data in members(pack)}
-    return found | {path.name: path.read_bytes() for path in exchange_files(folder)}
 
 
 def test_packing_and_unpacking_brings_everything_back(captures: Path, folder: Path) -> None:
@@ -167,64 +141,3 @@ def test_a_damaged_pack_is_left_alone(captures: Path, folder: Path) -> None:
     write_files(folder, range(4, 5))
     assert run(captures, "pack", SESSION).exit_code == 2
     assert len(exchange_files(folder)) >= 2
-
-
-def test_a_full_disk_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(folder)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ccwire.wire.pack.os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        pack_session(folder, now=LATER)
-    assert contents(folder) == before
-    assert list(folder.glob(".packing*")) == []
-
-
-@pytest.mark.parametrize("unpack", [False, True], ids=["pack", "unpack"])
-def test_killed_at_any_file_operation_nothing_is_lost(folder: Path, unpack: bool) -> None:
-    for path in exchange_files(folder)[2:]:
-        path.unlink()
-    before = contents(folder)
-    data = {name: content for name, (content, _) in before.items()}
-    act = unpack_session if unpack else pack_session
-    moment = 0
-    while True:
-        if unpack:
-            pack_session(folder, now=LATER)
-        killed = _killed_at(moment, folder, act)
-        assert all_there(folder) == data, f"at operation {moment}"
-        unpack_session(folder, now=LATER)
-        assert contents(folder) == before
-        assert sorted(p.name for p in folder.iterdir() if p.name.startswith(".")) == [".lock"]
-        if not killed:
-            break
-        moment += 1
-    assert moment > 10
-
-
-def _killed_at(moment: int, folder: Path, act: Any) -> bool:
-    """Run `act` in a child that is killed before its n-th file operation; False if it finished."""
-    child = os.fork()
-    if child == 0:
-        left = moment
-
-        def count(event: str, _: object) -> None:
-            nonlocal left
-            if event in ("open", "os.rename", "os.remove", "os.chmod", "os.utime"):
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                left -= 1
-
-        sys.addaudithook(count)
-        act(folder, now=LATER)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert status == 0 or os.WTERMSIG(status) == signal.SIGKILL, status
-    return status != 0
-
-
-def test_callers_get_an_error_for_a_busy_session(folder: Path) -> None:
-    with pytest.raises(Busy):
-        pack_session(folder, now=1_794_000_001)

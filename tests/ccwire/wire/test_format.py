@@ -68,16 +68,6 @@ def test_other_names_are_no_exchange(name: str) -> None:
     assert parse_file_name(name) is None
 
 
-@pytest.mark.parametrize("value", ["a", "A-9", "x" * 64])
-def test_a_session_id(value: str) -> None:
-    assert is_session_id(value)
-
-
-@pytest.mark.parametrize("value", ["", "x" * 65, "a/b", "..", "a b", "a\n", "ä", None, 5, b"a"])
-def test_no_session_id(value: object) -> None:
-    assert not is_session_id(value)
-
-
 def test_a_line_of_a_later_format_is_read() -> None:
     exchange = Exchange(
         sequence=1, flow_id="f", started=1.0, method="GET", host="h", path="/", kind="other"
@@ -111,3 +101,13 @@ def test_any_bytes_are_json_or_a_value_error(data: bytes) -> None:
     except ValueError:
         return
     json.dumps(value)
+
+
+@pytest.mark.parametrize("value", ["a", "A-9", "x" * 64])
+def test_a_session_id(value: str) -> None:
+    assert is_session_id(value)
+
+
+@pytest.mark.parametrize("value", ["", "x" * 65, "a/b", "..", "a b", "a\n", "ä", None, 5, b"a"])
+def test_no_session_id(value: object) -> None:
+    assert not is_session_id(value)

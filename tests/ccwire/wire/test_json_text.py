@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccwire.wire.json_text import dump, embeddable, parse_json
+from ccwire.wire.json_text import (
+    as_dict,
+    as_list,
+    dicts,
+    dump,
+    embeddable,
+    parse_json,
+    parse_object,
+)
 from tests.properties import property_test
 
 
@@ -117,3 +125,14 @@ def orjson_value(value: Any) -> Any:
         return orjson.loads(json.dumps(value))
     except orjson.JSONDecodeError:
         return value
+
+
+@pytest.mark.parametrize("data", [b"", b"[1]", b"3", b"{", b'"x"'])
+def test_what_is_no_object_is_an_empty_one(data: bytes) -> None:
+    assert parse_object(data) == {}
+
+
+def test_only_the_objects_of_a_list_are_taken() -> None:
+    assert dicts([{"a": 1}, 2, None, {}]) == [{"a": 1}, {}]
+    assert dicts({"a": 1}) == as_list("abc") == []
+    assert as_dict([]) == {}

@@ -65,7 +65,7 @@ def test_a_damaged_file_is_a_value_error(folder: Path, damage: bytes) -> None:
 
 
 def test_a_turn_s_blocks_come_with_their_lines(tmp_path: Path) -> None:
-    account = small_session().account(tmp_path)
+    account = small_session().reconcile(tmp_path)
     turn = account.calls[1].turn
     assert turn is not None
     found = [(block["type"], str(place)) for block, place in turn_blocks(turn)]
@@ -77,7 +77,7 @@ def test_a_turn_s_blocks_come_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_threads_are_distinguished(tmp_path: Path) -> None:
-    account = small_session().account(tmp_path)
+    account = small_session().reconcile(tmp_path)
     threads = [thread_of(finding.call, finding.turn) for finding in account.calls if finding.call]
     main, agent = ("messages", None, False), ("messages", "a1b2c3d4e5", False)
     assert threads == [main, main, agent, agent, ("messages", None, True), main]

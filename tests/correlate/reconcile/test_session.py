@@ -33,10 +33,10 @@ def made_session(**more: Any) -> MadeSession:
     return made
 
 
-def account(tmp_path: Path, session: str = SESSION) -> Reconciliation:
+def reconcile(tmp_path: Path, session: str = SESSION) -> Reconciliation:
     captures = tmp_path / "captures"
     claude = ClaudeDir(tmp_path / "claude")
-    return SessionReconciler(captures, claude, IMPATIENT).account(captures / session)
+    return SessionReconciler(captures, claude, IMPATIENT).reconcile(captures / session)
 
 
 def write(made: MadeSession, tmp_path: Path) -> Path:
@@ -55,7 +55,7 @@ def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
 
 def test_a_whole_session_is_explained(tmp_path: Path) -> None:
     write(made_session(), tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert counted(session.findings) == {"match": 3, "wire-only: auxiliary": 1}
     assert session.unexplained == 0
     totals = totals_of(session)
@@ -66,7 +66,7 @@ def test_a_whole_session_is_explained(tmp_path: Path) -> None:
 
 def test_a_transcript_of_placeholders_gets_placeholder_verdicts(tmp_path: Path) -> None:
     write(made_session(final=False, version="2.1.39"), tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert counted(session.findings) == {"placeholder": 3, "wire-only: auxiliary": 1}
     assert session.unexplained == 0
     assert totals_of(session).transcript.total.output == 6
@@ -80,7 +80,7 @@ def test_a_deleted_exchange_is_a_turn_that_was_not_captured(tmp_path: Path, gone
         tmp_path / "captures" / SESSION / EXCHANGES,
         lambda lines: lines.remove(next(line for line in lines if line["sequence"] == gone)),
     )
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     (found,) = unexplained(session)
     assert found.verdict == "not-captured"
     assert found.turn is not None
@@ -105,7 +105,7 @@ def test_an_altered_number_is_that_difference(
                 line["message"]["usage"][field] += change
 
     rewrite(tmp_path / "captures" / SESSION / EXCHANGES if side == "wire" else path, alter)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     (found,) = unexplained(session)
     assert found.verdict == "differs"
     assert found.call is not None
@@ -116,7 +116,7 @@ def test_an_altered_number_is_that_difference(
 def test_a_removed_turn_is_a_call_of_unknown_kind(tmp_path: Path) -> None:
     path = write(made_session(), tmp_path)
     rewrite(path, lambda lines: lines.__delitem__(-1))
-    (found,) = unexplained(account(tmp_path))
+    (found,) = unexplained(reconcile(tmp_path))
     assert (found.verdict, found.kind) == ("wire-only", "unknown")
     assert found.call is not None
     assert found.call.sequence == 4
@@ -129,7 +129,7 @@ def test_a_removed_turn_is_a_call_of_unknown_kind(tmp_path: Path) -> None:
 def test_a_removed_line_of_a_split_turn_is_missed(tmp_path: Path, line: int, said: str) -> None:
     path = write(made_session(), tmp_path)
     rewrite(path, lambda lines: lines.__delitem__(line))
-    (found,) = unexplained(account(tmp_path))
+    (found,) = unexplained(reconcile(tmp_path))
     assert found.verdict == "differs"
     assert found.evidence[1].startswith(said)
 
@@ -139,7 +139,7 @@ def test_two_calls_with_equal_usage_stay_two(tmp_path: Path) -> None:
     for _ in range(2):
         made.call(usage=made_usage(1, 50))
     write(made, tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert counted(session.findings) == {"match": 2}
     assert totals_of(session).wire.total.output == 100
 
@@ -151,7 +151,7 @@ def test_turns_before_the_capture_get_before_capture_verdicts(tmp_path: Path) ->
     early = made.exchanges.pop(0)
     made.exchanges[0] = replace(made.exchanges[0], sequence=1)
     write(made, tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     (turn,) = session.turns_without_call
     assert turn.verdict == "before-capture"
     assert turn.turn is not None
@@ -170,7 +170,7 @@ def test_a_forks_inherited_turns_are_not_counted_again(tmp_path: Path) -> None:
     both = Tokens.of(made_usage(1, 40)) + Tokens.of(made_usage(1, 60))
     fork.cost_state(2.0, {"claude-opus-5-5": _model_usage(both.to_usage())})
     write(fork, tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert counted(session.findings) == {"match": 1, "inherited": 1}
     assert session.turns_without_call[0].evidence[0].endswith(f"call 1 of session {OTHER}")
     assert totals_of(session).transcript.total.output == 60
@@ -190,7 +190,7 @@ def test_a_fork_of_an_uncaptured_session_is_known_by_its_transcript(tmp_path: Pa
     fork.lines = [{**line, "sessionId": SESSION} for line in parent.lines]
     fork.call()
     write(fork, tmp_path)
-    (turn,) = account(tmp_path).turns_without_call
+    (turn,) = reconcile(tmp_path).turns_without_call
     assert turn.verdict == "inherited"
     assert turn.evidence[0].endswith(f"{OTHER}.jsonl:1")
 
@@ -198,7 +198,7 @@ def test_a_fork_of_an_uncaptured_session_is_known_by_its_transcript(tmp_path: Pa
 def test_a_session_without_a_transcript_is_explained(tmp_path: Path) -> None:
     made = made_session()
     made.write_capture(tmp_path / "captures")
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert counted(session.findings) == {
         "wire-only: no-transcript": 3,
         "wire-only: auxiliary": 1,
@@ -212,7 +212,7 @@ def test_synthetic_lines_answer_no_call(tmp_path: Path) -> None:
     made.lines[-1]["message"]["model"] = "<synthetic>"
     made.lines[-1]["message"]["id"] = "made-up"
     write(made, tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert counted(session.findings)["synthetic"] == 1
     assert session.calls[-1].kind == "failed"
     assert session.calls[-1].evidence[:2] == (
@@ -229,7 +229,7 @@ def test_a_failed_call_is_tied_to_the_one_that_repeated_it(tmp_path: Path) -> No
     made.call(request_sha256="same")
     made.call(**lost, complete=False, ended_by="client_disconnect")
     write(made, tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert [finding.kind for finding in session.calls] == ["retried", "retried", "main", "aborted"]
     assert session.calls[0].evidence[-1] == "retried by call 2: identical request"
     assert session.unexplained == 0
@@ -247,7 +247,7 @@ def test_a_repetition_without_streaming_is_known_by_its_messages(tmp_path: Path)
     write_request(folder, made.exchanges[0], {**asked, "stream": True})
     write_request(folder, made.exchanges[1], asked)
     write_request(folder, made.exchanges[2], {"messages": [{"role": "user", "content": marked}]})
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert session.calls[0].kind == "retried"
     assert session.calls[0].evidence[-1] == "retried by call 2: same messages"
 
@@ -259,7 +259,7 @@ def test_a_side_call_without_a_class_is_inferred_from_its_request(tmp_path: Path
     write(made, tmp_path)
     probe = {"max_tokens": 1, "messages": [{"role": "user", "content": "quota"}]}
     write_request(tmp_path / "captures" / SESSION, made.exchanges[1], probe)
-    (_, side) = account(tmp_path).calls
+    (_, side) = reconcile(tmp_path).calls
     assert (side.verdict, side.kind) == ("wire-only", "auxiliary")
     assert side.evidence == ("inferred from the request: quota probe",)
 
@@ -269,7 +269,7 @@ def test_a_cost_record_that_counts_more_than_the_wire_is_unexplained(tmp_path: P
     made.call(output=50)
     made.cost_state(1.0, {"claude-opus-5-5": _model_usage(made_usage(1, 51))})
     write(made, tmp_path)
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     (witness,) = session.witnesses
     assert not witness.explained
     assert witness.evidence == ("differs from the wire by +1 output; cause unknown",)
@@ -282,7 +282,7 @@ def test_a_line_without_ids_is_joined_by_numbers_and_marked_heuristic(tmp_path: 
     del made.lines[0]["requestId"]
     del made.lines[0]["message"]["id"]
     write(made, tmp_path)
-    (found,) = account(tmp_path).calls
+    (found,) = reconcile(tmp_path).calls
     assert found.verdict == "match"
     assert found.evidence[0].startswith("heuristic")
 
@@ -296,7 +296,7 @@ def test_only_what_came_after_a_compaction(tmp_path: Path) -> None:
     made.now += 5
     made.call(output=30)
     write(made, tmp_path)
-    whole = account(tmp_path)
+    whole = reconcile(tmp_path)
     assert counted(whole.findings) == {"match": 2, "wire-only: compaction": 1}
     since = narrowed(whole, since_compact=True)
     assert totals_of(since).wire.total.output == 30
@@ -304,7 +304,7 @@ def test_only_what_came_after_a_compaction(tmp_path: Path) -> None:
 
 def test_only_one_agents_share(tmp_path: Path) -> None:
     write(made_session(), tmp_path)
-    whole = account(tmp_path)
+    whole = reconcile(tmp_path)
     assert totals_of(narrowed(whole, agent="a1")).wire.total.output == 70
     assert totals_of(narrowed(whole, agent="main")).wire.total.output == 249 + 11 + 30
 
@@ -322,7 +322,7 @@ def test_calls_that_name_no_session_are_found_by_their_ids_and_process(tmp_path:
     write_lines(folder / EXCHANGES, [exchange.to_json() for exchange in all_calls])
     write_request(folder, made.exchanges[2], {"messages": [{"role": "user", "content": "side"}]})
     claude = ClaudeDir(tmp_path / "claude")
-    session = SessionReconciler(captures, claude, IMPATIENT).account(folder, SESSION)
+    session = SessionReconciler(captures, claude, IMPATIENT).reconcile(folder, SESSION)
     assert session.session_id == SESSION
     assert counted(session.findings) == {"match": 3, "wire-only: auxiliary": 1}
 
@@ -343,8 +343,8 @@ def test_a_transcript_that_is_not_written_out_yet_is_waited_for(tmp_path: Path) 
 
     patience = TranscriptWait(sleep=sleep, now=lambda: made.now + 2)
     captures = tmp_path / "captures"
-    accountant = SessionReconciler(captures, ClaudeDir(tmp_path / "claude"), patience)
-    session = accountant.account(captures / SESSION)
+    reconciler = SessionReconciler(captures, ClaudeDir(tmp_path / "claude"), patience)
+    session = reconciler.reconcile(captures / SESSION)
     assert counted(session.findings) == {"match": 2}
     assert pauses == [0.05] * 3
 
@@ -357,8 +357,8 @@ def test_waiting_ends(tmp_path: Path) -> None:
     pauses: list[float] = []
     patience = TranscriptWait(sleep=pauses.append, now=lambda: made.now + 2)
     captures = tmp_path / "captures"
-    accountant = SessionReconciler(captures, ClaudeDir(tmp_path / "claude"), patience)
-    session = accountant.account(captures / SESSION)
+    reconciler = SessionReconciler(captures, ClaudeDir(tmp_path / "claude"), patience)
+    session = reconciler.reconcile(captures / SESSION)
     assert len(pauses) == 40
     assert session.unexplained == 1
 
@@ -367,7 +367,7 @@ def test_a_torn_line_of_the_capture_is_noted(tmp_path: Path) -> None:
     write(made_session(), tmp_path)
     path = tmp_path / "captures" / SESSION / EXCHANGES
     path.write_bytes(path.read_bytes() + b'{"sequence": 5, "flow')
-    assert account(tmp_path).notes == ("exchanges.jsonl:5 is malformed",)
+    assert reconcile(tmp_path).notes == ("exchanges.jsonl:5 is malformed",)
 
 
 def test_a_damaged_request_file_is_noted_and_the_numbers_stand(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_damaged_request_file_is_noted_and_the_numbers_stand(tmp_path: Path) -
     write(made, tmp_path)
     folder = tmp_path / "captures" / SESSION
     (folder / file_name(3, "req", made.exchanges[2].path)).write_bytes(b'{"body": {"da')
-    session = account(tmp_path)
+    session = reconcile(tmp_path)
     assert session.notes == ("the request file of call 3 is damaged",)
     assert session.unexplained == 0
 

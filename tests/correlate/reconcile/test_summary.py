@@ -19,10 +19,10 @@ def test_a_session_in_a_few_figures(tmp_path: Path) -> None:
     made.call()
     made.system("compact_boundary", compactMetadata={})
     made.write(tmp_path / "claude", tmp_path / "captures")
-    accountant = SessionReconciler(
+    reconciler = SessionReconciler(
         tmp_path / "captures", ClaudeDir(tmp_path / "claude"), TranscriptWait(tries=0)
     )
-    found = summarize(accountant.account(tmp_path / "captures" / SESSION))
+    found = summarize(reconciler.reconcile(tmp_path / "captures" / SESSION))
     assert (found.turns, found.agents, found.compactions) == (4, 1, 1)
     assert found.tool_calls == {"Bash": 1, "Edit": 1}
     assert found.files_written == ("/x",)

@@ -6,6 +6,7 @@ import pytest
 from ccwire.wire.format import Exchange
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.result import Finding, Witness
+from correlate.reconcile.verdicts import Verdict
 from correlate.reconcile.witnesses import (
     ClientTotals,
     cost_state_totals,
@@ -18,10 +19,10 @@ from lab.made_session import MadeSession
 from tests.correlate.folding import fold
 
 
-def finding(output: int, verdict: str = "match", **call: Any) -> Finding:
+def finding(output: int, verdict: Verdict = "match", **call: Any) -> Finding:
     """Return a finding for a call with this output and verdict."""
     made: Exchange = MadeSession("5e551011").call(usage={"output_tokens": output}, **call)
-    return Finding(verdict=verdict, kind="main", explained=True, evidence=(), call=made)
+    return Finding(verdict=verdict, kind="main", evidence=(), call=made)
 
 
 def account(output: int) -> ClientTotals:
@@ -87,9 +88,7 @@ def test_a_disputed_call_is_reported_once_with_the_side_of_the_client_totals() -
     found = typed(line, Path("t"), 1, 0)
     assert isinstance(found, AssistantLine)
     (turn,) = fold([found])
-    disputed = Finding(
-        verdict="differs", kind="main", explained=False, evidence=(), call=call, turn=turn
-    )
+    disputed = Finding(verdict="differs", kind="main", evidence=(), call=call, turn=turn)
     assert held(40, disputed).evidence == (
         "equals the wire with the transcript's usage for call 1",
     )
@@ -114,7 +113,7 @@ def test_an_account_that_does_not_tell_lifetimes_is_compared_without_them() -> N
             "cache_creation": {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 4},
         }
     )
-    call = Finding(verdict="match", kind="main", explained=True, evidence=(), call=made)
+    call = Finding(verdict="match", kind="main", evidence=(), call=made)
     told = result_totals({"modelUsage": {"m": {"cacheCreationInputTokens": 9}}})
     assert told is not None
     assert hold_against(told, [call], (), (), earlier_unseen=False).agrees

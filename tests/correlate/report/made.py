@@ -68,14 +68,14 @@ class ReportSession(MadeSession):
                 (folder / name).write_text(json.dumps(file))
         return folder
 
-    def account(self, root: Path) -> Reconciliation:
+    def reconcile(self, root: Path) -> Reconciliation:
         """Write the session under `root` and reconcile it."""
         self.write(root / "claude", root / "captures")
-        accountant = SessionReconciler(root / "captures", ClaudeDir(root / "claude"), NO_WAITING)
-        return accountant.account(root / "captures" / self.session_id)
+        reconciler = SessionReconciler(root / "captures", ClaudeDir(root / "claude"), NO_WAITING)
+        return reconciler.reconcile(root / "captures" / self.session_id)
 
     def source(self, root: Path) -> Source:
-        session = self.account(root)
+        session = self.reconcile(root)
         return read_source(root / "captures" / self.session_id, session, ClaudeDir(root / "claude"))
 
     def _say(self, agent_id: str | None, role: str, content: list[dict[str, Any]]) -> None:

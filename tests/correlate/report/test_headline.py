@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from correlate.reconcile.verdicts import Tone
 from correlate.report.headline import Headline, headline_of
 
 
@@ -85,5 +86,5 @@ def session(
         (session(explained=()), "No call of this session was captured.", "bad"),
     ],
 )
-def test_the_sentence_says_what_matters(given: dict[str, Any], sentence: str, tone: str) -> None:
+def test_the_sentence_says_what_matters(given: dict[str, Any], sentence: str, tone: Tone) -> None:
     assert headline_of(given) == Headline(sentence, tone)

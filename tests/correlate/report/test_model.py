@@ -77,8 +77,8 @@ def test_two_sessions_stand_side_by_side(tmp_path: Path, source: Source) -> None
     beside = page_model(source, other.source(tmp_path))["compare"]
     assert beside["reconcile"]["totals"]["wire"]["output_tokens"] == 77
     assert beside["about"]["verdict"]["tone"] == "good"
-    assert beside["fills"][0]["tools"] == ["Bash"]
-    assert beside["fills"][0]["servers"] == {}
+    assert beside["requests"][0]["tools"] == ["Bash"]
+    assert beside["requests"][0]["servers"] == {}
     assert "calls" not in beside["reconcile"]
 
 

@@ -22,7 +22,7 @@ def again(root: Path) -> Source:
     """Read the session again from disk."""
     claude = ClaudeDir(root / "claude")
     folder = root / "captures" / SESSION
-    account = SessionReconciler(root / "captures", claude, NO_WAITING).account(folder)
+    account = SessionReconciler(root / "captures", claude, NO_WAITING).reconcile(folder)
     return read_source(folder, account, claude)
 
 
@@ -59,7 +59,7 @@ def test_the_answer_is_paired_with_its_lines(tmp_path: Path) -> None:
 
 
 def test_a_missing_response_is_reported(tmp_path: Path) -> None:
-    small_session().account(tmp_path)
+    small_session().reconcile(tmp_path)
     (tmp_path / "captures" / SESSION / "0002_resp_v1_messages.json").unlink()
     source = again(tmp_path)
     assert source.problems == ("Call 2 has no response file.",)
@@ -71,7 +71,7 @@ def test_a_missing_response_is_reported(tmp_path: Path) -> None:
 
 def test_a_damaged_request_of_a_call_without_a_turn_is_reported(tmp_path: Path) -> None:
     """Side requests are read twice: their purpose is inferred from the file."""
-    small_session().account(tmp_path)
+    small_session().reconcile(tmp_path)
     (tmp_path / "captures" / SESSION / "0005_req_v1_messages.json").write_bytes(b'{"cut')
     said = "Call 5: the request file is damaged."
     assert again(tmp_path).problems == (said,)
@@ -79,7 +79,7 @@ def test_a_damaged_request_of_a_call_without_a_turn_is_reported(tmp_path: Path) 
 
 @pytest.mark.parametrize("damage", [b'{"cut', b"[]", b"\x00\xff"])
 def test_a_damaged_file_is_reported(tmp_path: Path, damage: bytes) -> None:
-    small_session().account(tmp_path)
+    small_session().reconcile(tmp_path)
     (tmp_path / "captures" / SESSION / "0004_req_v1_messages.json").write_bytes(damage)
     source = again(tmp_path)
     said = "Call 4: the request file is damaged."
@@ -89,7 +89,7 @@ def test_a_damaged_file_is_reported(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_a_body_that_is_no_object_is_no_request(tmp_path: Path) -> None:
-    small_session().account(tmp_path)
+    small_session().reconcile(tmp_path)
     path = tmp_path / "captures" / SESSION / "0002_req_v1_messages.json"
     path.write_bytes(b'{"headers": null, "body": {"type": "text", "data": "what"}}')
     assert again(tmp_path).contents[2]["request"] is None
@@ -109,12 +109,12 @@ def test_a_session_without_a_transcript_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_capture_without_any_files_is_shown(tmp_path: Path) -> None:
-    small_session().account(tmp_path)
+    small_session().reconcile(tmp_path)
     for path in exchange_files(tmp_path / "captures" / SESSION):
         path.unlink()
     source = again(tmp_path)
     assert len(source.problems) == 12
-    assert source.fills == ()
+    assert source.requests == ()
 
 
 def test_packed_files_are_read(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_packed_files_are_read(tmp_path: Path) -> None:
 
 
 def test_a_transcript_that_disappears_is_reported(tmp_path: Path) -> None:
-    account = small_session().account(tmp_path)
+    account = small_session().reconcile(tmp_path)
     for path in (tmp_path / "claude").rglob("*.jsonl"):
         path.unlink()
     source = read_source(tmp_path / "captures" / SESSION, account, ClaudeDir(tmp_path / "claude"))
@@ -143,8 +143,8 @@ def test_a_turn_without_a_call_shows_its_lines(tmp_path: Path) -> None:
 
 
 def test_the_requests_worth_a_look_are_kept(tmp_path: Path) -> None:
-    fills = small_session().source(tmp_path).fills
-    assert [(one.lane, one.roles, one.sequence) for one in fills] == [
+    requests = small_session().source(tmp_path).requests
+    assert [(one.lane, one.roles, one.sequence) for one in requests] == [
         ("main", ("first",), 1),
         ("main", ("last", "largest"), 6),
         ("a1b2c3d4e5", ("largest",), 4),
@@ -157,7 +157,7 @@ def test_progress_reaches_the_size(tmp_path: Path) -> None:
     made.prompt("Go.")
     made.call(request_bytes=700, response_bytes=300)
     made.call(request_bytes=70, response_bytes=30)
-    account = made.account(tmp_path)
+    account = made.reconcile(tmp_path)
     told: list[int] = []
     claude = ClaudeDir(tmp_path / "claude")
     read_source(tmp_path / "captures" / SESSION, account, claude, told.append)

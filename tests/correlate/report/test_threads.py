@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from correlate.reconcile.result import Finding
+from correlate.reconcile.verdicts import FindingKind
 from correlate.report.threads import MAIN, SIDE, Lane, cache_drops, lane_of, lanes_of, outcome_of
 from lab.made_session import MadeSession
 from tests.correlate.report.made import small_session
@@ -24,11 +25,11 @@ def finding(read: int, written: int = 0, **more: Any) -> Finding:
     }
     exchange = {"sequence": 1, **more}
     call = made.call(in_transcript=False, usage=usage, **exchange)
-    return Finding(verdict="match", kind="main", explained=True, evidence=(), call=call)
+    return Finding(verdict="match", kind="main", evidence=(), call=call)
 
 
 def test_the_main_thread_goes_first_then_side_calls_then_agents(tmp_path: Path) -> None:
-    account = small_session().account(tmp_path)
+    account = small_session().reconcile(tmp_path)
     assert lanes_of(account.findings, {"a1b2c3d4e5": "Explore"}) == (
         Lane(MAIN, "main"),
         Lane(SIDE, "side calls"),
@@ -37,13 +38,13 @@ def test_the_main_thread_goes_first_then_side_calls_then_agents(tmp_path: Path) 
 
 
 def test_an_agent_of_unknown_type_goes_by_its_id(tmp_path: Path) -> None:
-    account = small_session().account(tmp_path)
+    account = small_session().reconcile(tmp_path)
     assert lanes_of(account.findings, {})[-1] == Lane("a1b2c3d4e5", "a1b2c3d4e5")
 
 
 def test_a_failed_side_call_stays_beside_the_conversation() -> None:
     call = finding(0, request_class="auxiliary").call
-    failed = Finding(verdict="wire-only", kind="failed", explained=True, evidence=(), call=call)
+    failed = Finding(verdict="wire-only", kind="failed", evidence=(), call=call)
     assert lane_of(failed) == SIDE
 
 
@@ -58,9 +59,9 @@ def test_a_failed_side_call_stays_beside_the_conversation() -> None:
         ("main", {"complete": False}, "cut"),
     ],
 )
-def test_how_a_call_went(kind: str, call: dict[str, Any], outcome: str) -> None:
+def test_how_a_call_went(kind: FindingKind, call: dict[str, Any], outcome: str) -> None:
     exchange = finding(0, **call).call
-    found = Finding(verdict="wire-only", kind=kind, explained=True, evidence=(), call=exchange)
+    found = Finding(verdict="wire-only", kind=kind, evidence=(), call=exchange)
     assert outcome_of(found) == outcome
 
 

@@ -36,10 +36,10 @@ def scrub(captures: Path, claude_dir: Path, session: str, target: Path) -> Copie
     return scrubbing.write(parts, target, lambda size: None)
 
 
-def account(captures: Path, claude_dir: Path, session: str) -> dict[str, Any]:
-    accountant = SessionReconciler(captures, ClaudeDir(claude_dir), TranscriptWait(tries=0))
+def reconcile(captures: Path, claude_dir: Path, session: str) -> dict[str, Any]:
+    reconciler = SessionReconciler(captures, ClaudeDir(claude_dir), TranscriptWait(tries=0))
     folder = captures / session
-    found = accountant.account(folder if folder.is_dir() else captures / "unknown", session)
+    found = reconciler.reconcile(folder if folder.is_dir() else captures / "unknown", session)
     return session_json(found, totals_of(found))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from ccwire.commands.pack import pack_session
+from addon.storage.pack import pack_session
 from ccwire.demo.client.simulated import SimulatedClient
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.wire.format import EXCHANGES, MANIFEST, file_name
@@ -19,9 +19,9 @@ from correlate.scrub.names import Names
 from correlate.transcript.locate import slug_of
 from lab.made_session import MadeSession
 from tests.correlate.scrub.checks import (
-    account,
     assert_no_word_left,
     assert_same_but_for_ids,
+    reconcile,
     scrub,
     session_paths,
     snapshot,
@@ -58,7 +58,7 @@ def run(wire: Rig, home: Path, version: str, scenario: str, **more: Any) -> str:
 def assert_copy_is_the_same(captures: Path, claude_dir: Path, session: str, target: Path) -> str:
     copied = scrub(captures, claude_dir, session, target)
     theirs = target / "captures", target / "claude", copied.session_id
-    assert_same_but_for_ids(account(captures, claude_dir, session), account(*theirs))
+    assert_same_but_for_ids(reconcile(captures, claude_dir, session), reconcile(*theirs))
     sources = session_paths(captures, claude_dir, session)
     assert snapshot(session_paths(*theirs)) == snapshot(sources)
     return copied.session_id
@@ -166,7 +166,7 @@ def write_request(folder: Path, number: int, body: dict[str, Any], **more: Any) 
 
 def test_what_was_inferred_from_words_is_still_known_without_them(tmp_path: Path) -> None:
     captures, claude_dir = made_session(tmp_path)
-    found = account(captures, claude_dir, SESSION)
+    found = reconcile(captures, claude_dir, SESSION)
     inferred = [call["evidence"] for call in found["calls"] if "inferred" in str(call["evidence"])]
     assert len(inferred) == 3
     assert "same messages" in str(found["calls"][4]["evidence"])
@@ -191,11 +191,11 @@ def test_damaged_lines_are_reported_for_the_copy_too(tmp_path: Path) -> None:
         file.write(b'{"type":"assistant", "a": zebra}\n\n["zebra"]\n{"type":"user","mess')
     with (captures / SESSION / EXCHANGES).open("ab") as file:
         file.write(b'{"sequence": 9, "flow_id": "zebra')
-    found = account(captures, claude_dir, SESSION)
+    found = reconcile(captures, claude_dir, SESSION)
     assert len(found["bad_lines"]) == 4
     assert found["notes"] == ["exchanges.jsonl:7 is malformed"]
     copied = scrub(captures, claude_dir, SESSION, tmp_path / "copy")
-    copy = account(tmp_path / "copy/captures", tmp_path / "copy/claude", copied.session_id)
+    copy = reconcile(tmp_path / "copy/captures", tmp_path / "copy/claude", copied.session_id)
     assert [bad.partition(":")[2] for bad in copy["bad_lines"]] == [
         bad.partition(":")[2] for bad in found["bad_lines"]
     ]
@@ -223,8 +223,8 @@ def test_calls_under_unknown_are_copied_only_where_they_are_the_sessions(tmp_pat
     target = tmp_path / "copy"
     copied = scrub(tmp_path / "captures", tmp_path / "claude", SESSION, target)
     assert_same_but_for_ids(
-        account(tmp_path / "captures", tmp_path / "claude", SESSION),
-        account(target / "captures", target / "claude", copied.session_id),
+        reconcile(tmp_path / "captures", tmp_path / "claude", SESSION),
+        reconcile(target / "captures", target / "claude", copied.session_id),
     )
     copy = target / "captures" / "unknown"
     assert sorted(p.name[:8] for p in copy.glob("*.json")) == ["0001_req", "0002_req"]

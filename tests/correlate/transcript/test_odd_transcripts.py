@@ -247,6 +247,6 @@ def test_any_field_may_hold_anything(
         place = data.draw(st.sampled_from(places_in(lines[number])), "place")
         lines[number] = with_value(lines[number], place, data.draw(json_values, "value"))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    accountant = SessionReconciler(root / "captures", ClaudeDir(root / "claude"), NO_WAITING)
-    accountant.account(root / "captures" / SESSION)
+    reconciler = SessionReconciler(root / "captures", ClaudeDir(root / "claude"), NO_WAITING)
+    reconciler.reconcile(root / "captures" / SESSION)
     run(root, data.draw(st.sampled_from(COMMANDS), "command"))

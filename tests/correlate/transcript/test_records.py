@@ -15,7 +15,6 @@ from correlate.transcript.records import (
     CostState,
     PromptLine,
     Record,
-    instant,
     typed,
 )
 from tests.correlate.folding import fold
@@ -97,20 +96,6 @@ def test_a_sidechains_prompt_is_kept() -> None:
 @pytest.mark.parametrize("kind", ["summary", "attachment", "never-heard-of", None, 7])
 def test_other_records_are_only_counted(kind: object) -> None:
     assert read({"type": kind}) is None
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("2026-11-16T00:00:00.500Z", 1794787200.5),
-        ("nonsense", None),
-        (12.5, 12.5),
-        (None, None),
-        (True, None),
-    ],
-)
-def test_times_are_seconds(value: object, seconds: float | None) -> None:
-    assert instant(value) == seconds
 
 
 JSON = st.recursive(

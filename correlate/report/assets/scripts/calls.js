@@ -120,7 +120,7 @@ function rowOf(row) {
     row.outcome ? duration(took(row)) : '–',
     make(
       'span',
-      { class: `chip ${tone(row)}` },
+      { class: `chip ${row.tone}`, title: data.verdicts[row.verdict].text },
       make('span', { 'aria-hidden': 'true' }, mark(row)),
       ` ${row.label}`,
     ),

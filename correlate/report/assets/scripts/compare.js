@@ -4,7 +4,7 @@ function showCompare() {
   const other = data.compare;
   if (!other) return;
   byId('compare').hidden = false;
-  const mine = { reconcile, about: data.about, calls: calls.length, fills: data.fills };
+  const mine = { reconcile, about: data.about, calls: calls.length, requests: data.requests };
   const name = (side) => side.about.title || side.reconcile.session_id.slice(0, 8);
   const right = (text) => ({ name: text, right: true });
   const line = (what, of, write) => {
@@ -48,12 +48,13 @@ function showCompare() {
   byId('compare-tables').append(
     make('p', {}, make('strong', {}, name(other)), `: ${other.about.verdict.sentence}`),
     table(headings, numbers, 'Overview'),
-    ...['first', 'largest'].flatMap((role) => comparedFills(mine, other, role, headings, line)),
+    ...['first', 'largest'].flatMap((role) => comparedRequests(mine, other, role, headings, line)),
   );
 }
 
-function comparedFills(mine, other, role, headings, line) {
-  const of = (side) => side.fills.find((fill) => fill.lane === 'main' && fill.roles.includes(role));
+function comparedRequests(mine, other, role, headings, line) {
+  const of = (side) =>
+    side.requests.find((request) => request.lane === 'main' && request.roles.includes(role));
   const [a, b] = [of(mine), of(other)];
   if (!a || !b) return [];
   const body = data.parts

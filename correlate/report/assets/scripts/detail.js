@@ -44,7 +44,7 @@ function evidenceOf(row) {
     make(
       'p',
       {},
-      make('strong', { class: tone(row) }, `${mark(row)} ${row.label}`),
+      make('strong', { class: row.tone }, `${mark(row)} ${row.label}`),
       ': ',
       ...linked(row.evidence.join('; ')),
     ),
@@ -122,7 +122,7 @@ function answerOf(row) {
 
 function turnOf(row) {
   const part = make('section', {}, make('h3', {}, 'In the transcript'));
-  part.append(...(row.said || []).map((piece) => pieceOf(piece, piece.line)));
+  part.append(...(row.pieces || []).map((piece) => pieceOf(piece, piece.line)));
   return part;
 }
 

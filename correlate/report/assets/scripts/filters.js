@@ -97,7 +97,7 @@ function applyFilter() {
 function searchable(row) {
   if (row.searchable == null) {
     const pieces = [
-      ...(row.said || []),
+      ...(row.pieces || []),
       ...((row.content && row.content.answer) || []),
       ...((row.content && row.content.request && row.content.request.pieces) || []),
     ];

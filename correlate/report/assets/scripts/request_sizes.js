@@ -13,12 +13,12 @@ const PART_COLORS = [
   '--part-10',
   '--part-11',
 ];
-const fillName = (fill, names = laneNames) =>
-  `${names.get(fill.lane) || fill.lane}: ${fill.roles.join(' and ')} request (call ${fill.sequence})`;
+const requestName = (request, names = laneNames) =>
+  `${names.get(request.lane) || request.lane}: ${request.roles.join(' and ')} request (call ${request.sequence})`;
 
-function showFills() {
-  const { fills } = data;
-  if (!fills.length) {
+function showRequests() {
+  const { requests } = data;
+  if (!requests.length) {
     byId('fills-chart').append(
       make('p', { class: 'quiet' }, 'No request file is available.'),
     );
@@ -26,27 +26,27 @@ function showFills() {
   }
   const best = Math.max(
     0,
-    fills.findIndex((fill) => fill.roles.includes('largest')),
+    requests.findIndex((request) => request.roles.includes('largest')),
   );
-  if (fills.length > 1) {
+  if (requests.length > 1) {
     const pick = choice(
       'Request',
-      fills.map((fill, index) => [String(index), fillName(fill)]),
-      (value) => showFill(fills[Number(value)]),
+      requests.map((request, index) => [String(index), requestName(request)]),
+      (value) => showRequest(requests[Number(value)]),
     );
     pick.querySelector('select').value = String(best);
     byId('fills-tools').append(pick);
   }
-  showFill(fills[best]);
+  showRequest(requests[best]);
 }
 
-function showFill(fill) {
-  const whole = sum(fill.sizes);
+function showRequest(request) {
+  const whole = sum(request.sizes);
   const parts = data.parts
     .map((name, index) => ({
       name,
-      size: fill.sizes[index],
-      n: fill.counts[index],
+      size: request.sizes[index],
+      n: request.counts[index],
       color: PART_COLORS[index],
     }))
     .filter((part) => part.size);
@@ -84,7 +84,7 @@ function showFill(fill) {
   const color = (name) => PART_COLORS[data.parts.indexOf(name)];
   const items = table(
     [{ name: 'Largest items' }, right('Size'), right('Share')],
-    fill.items.map((item) => ({
+    request.items.map((item) => ({
       cells: [
         make('span', {}, swatch(color(item.part)), item.name),
         bytes(item.size),
@@ -92,7 +92,7 @@ function showFill(fill) {
       ],
     })),
   );
-  const servers = Object.entries(fill.servers);
+  const servers = Object.entries(request.servers);
   const mcp = servers.length
     ? table(
         [{ name: 'MCP server' }, right('Size'), right('Share')],

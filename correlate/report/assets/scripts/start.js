@@ -24,7 +24,7 @@ showOverview();
 showTimeline();
 showContext();
 showTotals();
-showFills();
+showRequests();
 showCompare();
 showNavigation();
 showCalls();

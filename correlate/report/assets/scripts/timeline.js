@@ -221,7 +221,7 @@ function told(call) {
       `${clock(call.started)}, ${timing}`,
       call.tokens.some(Boolean) ? counts : null,
       call.outcome === 'answered' ? null : `${call.outcome}: ${call.evidence.join('; ')}`,
-      make('span', { class: tone(call) }, `${mark(call)} ${call.label}`),
+      make('span', { class: call.tone }, `${mark(call)} ${call.label}`),
     ],
   ];
 }

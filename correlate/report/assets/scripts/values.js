@@ -87,14 +87,4 @@ const within = (object, path) =>
   path.split('.').reduce((value, name) => (value == null ? value : value[name]), object);
 const at = (path) => within(reconcile, path);
 
-const MARKS = { match: '✓', placeholder: '≈', partial: '≈', differs: '✕', 'not-captured': '✕' };
-const tone = (row) =>
-  !row.explained
-    ? 'bad'
-    : row.verdict === 'match'
-      ? 'good'
-      : row.verdict === 'placeholder' || row.verdict === 'partial'
-        ? 'warn'
-        : 'info';
-const mark = (row) =>
-  !row.explained ? '✕' : MARKS[row.verdict] || (row.verdict === 'wire-only' ? '○' : '◇');
+const mark = (row) => (row.explained ? data.verdicts[row.verdict].mark : '✕');

@@ -1,0 +1,131 @@
+"""Packs a session's exchange files into one file, and unpacks them, byte for byte.
+
+`ccwire.wire.pack` knows the format of a pack. This module decides what goes into which pack, and
+removes nothing that is not in a pack that was read to its end.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from addon.storage.files import locked
+from ccwire.wire.format import EXCHANGES, MANIFEST, PART_SUFFIX
+from ccwire.wire.pack import (
+    PACK_SUFFIX,
+    PackDamaged,
+    PackedFile,
+    described,
+    exchange_files,
+    packs,
+    read_index,
+    restore,
+    sync_folder,
+    verify,
+    write_pack,
+)
+
+_QUIET_SECONDS = 10.0  # a session that was written to since is taken for one under way
+_TEMPORARY = ".packing.tmp"
+
+PackResult = Literal["packed", "unpacked", "nothing to do", "busy"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackOutcome:
+    """What became of one session's folder."""
+
+    session_id: str
+    did: PackResult
+    files: int = 0
+    before: int = 0
+    after: int = 0
+
+
+class Busy(Exception):
+    """A proxy is, or just was, writing into the folder."""
+
+
+def pack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> PackOutcome:
+    """Killed at any moment, every file is in the folder or in a pack that was read to its end.
+
+    A proxy that goes on with this session meanwhile waits; its client does not.
+    """
+    with locked(folder):
+        _refuse_if_busy(folder, now)
+        files = exchange_files(folder)
+        older = packs(folder)
+        size = _size([*files, *older])
+        if not files and len(older) < 2:
+            return PackOutcome(folder.name, "nothing to do", 0, size, size)
+        pack, index = _pack(folder, files, older)
+        _insist_on_all(index, files, [path for path in older if path != pack])
+        for path in [*(p for p in older if p != pack), *([] if keep else files)]:
+            path.unlink()
+        after = _size([pack, *exchange_files(folder)])
+    return PackOutcome(folder.name, "packed", len(files), size, after)
+
+
+def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> PackOutcome:
+    """Files first, then the pack goes: a kill leaves both."""
+    with locked(folder):
+        _refuse_if_busy(folder, now)
+        (folder / _TEMPORARY).unlink(missing_ok=True)  # of a packing that was killed
+        found = packs(folder)
+        size = _size([*found, *exchange_files(folder)])
+        if not found:
+            return PackOutcome(folder.name, "nothing to do", 0, size, size)
+        restored = {entry.name for pack in found for entry in restore(pack, folder)}
+        for pack in [] if keep else found:
+            pack.unlink()
+        after = _size([*packs(folder), *exchange_files(folder)])
+    return PackOutcome(folder.name, "unpacked", len(restored), size, after)
+
+
+def _pack(
+    folder: Path, files: Sequence[Path], older: Sequence[Path]
+) -> tuple[Path, list[PackedFile]]:
+    """The pack that holds them all, written if need be, and what it says when read again."""
+    before = older[0] if older else None
+    known = {entry.name for entry in read_index(before)} if before else set()
+    new = [path for path in files if path.name not in known]
+    if before is not None and not new:
+        return before, verify(before)
+    temporary = folder / _TEMPORARY
+    try:
+        write_pack(temporary, before, new)
+        index = verify(temporary)
+        pack = folder / f"{_highest(index):04d}{PACK_SUFFIX}"
+        temporary.replace(pack)
+        sync_folder(folder)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return pack, index
+
+
+def _insist_on_all(
+    index: Sequence[PackedFile], files: Sequence[Path], older: Sequence[Path]
+) -> None:
+    """Nothing may go that is not in the pack exactly as it is."""
+    packed = {entry.name: entry for entry in index}
+    there = [*map(described, files), *(entry for pack in older for entry in read_index(pack))]
+    for entry in there:
+        if packed.get(entry.name) != entry:
+            raise PackDamaged(f"{entry.name} is not what was packed under that name")
+
+
+def _refuse_if_busy(folder: Path, now: float | None) -> None:
+    if any(folder.glob(f"*{PART_SUFFIX}")):
+        raise Busy("an exchange is in flight")
+    changed = [p.stat().st_mtime for name in (EXCHANGES, MANIFEST) if (p := folder / name).exists()]
+    if max(changed, default=0.0) > (time.time() if now is None else now) - _QUIET_SECONDS:
+        raise Busy(f"it was written to in the last {_QUIET_SECONDS:.0f} seconds")
+
+
+def _highest(index: Sequence[PackedFile]) -> int:
+    return max(int(entry.name.partition("_")[0]) for entry in index)
+
+
+def _size(paths: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
