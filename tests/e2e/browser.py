@@ -59,6 +59,7 @@ class Page:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
+        self.send("Emulation.setFocusEmulationEnabled", enabled=True)  # else keys may be dropped
 
     def open(self, url: str) -> float:
         """Load a page; return the seconds until it sets `data-ready`."""
@@ -158,7 +159,8 @@ def browser() -> Iterator[Page]:
         pytest.skip(f"NOT RUN: no browser found (looked for {', '.join(_NAMES)})")
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
-    with tempfile.TemporaryDirectory() as home:
+    # A child of the browser may still write to its profile when the folder is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         # The browser expects the pipe on file descriptors 3 and 4; a shell redirects to them.
         given = [f"--user-data-dir={home}/profile", *_OPTIONS]
         running = subprocess.Popen(

@@ -243,8 +243,10 @@ def test_a_failed_call_shows_its_error_and_links_to_its_retry(page: Page, report
 def test_the_keyboard_reaches_a_call_in_the_timeline(page: Page, report: Report) -> None:
     opened(page, report)
     page.evaluate("document.querySelector('#timeline-chart .plot').focus()")
-    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
-        page.press(key)
+    for number in (1, 2, 3):
+        page.press("ArrowRight")
+        shown = "document.querySelector('#timeline-chart .tip').textContent"
+        page.until(f"{shown}.startsWith('Call {number} ')")
     tip = page.evaluate("document.querySelector('#timeline-chart .tip').textContent")
     assert tip.startswith("Call 3 · a1b2c3d4e5 · opus-5-5")
     assert "1.5 s: first byte after 400 ms, then 1.1 s" in tip
