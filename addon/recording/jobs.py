@@ -100,7 +100,7 @@ class Failed(NamedTuple):
     error: Exception
 
 
-Job = Begun | Answered | Chunk | Lost | Ended | Failed
+Job = Chunk | Begun | Answered | Lost | Ended | Failed
 
 
 class Sink(Protocol):

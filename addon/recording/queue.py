@@ -122,12 +122,14 @@ class JobQueue:
                 return
 
     def _handle(self, job: Job) -> None:
-        if isinstance(job, Begun):
-            job = Begun(job.request, self._process_of(job.request.connection_id))
-        handle_safely(self._sink, job)
-        if isinstance(job, Chunk):
+        if isinstance(job, Chunk):  # by far the most frequent
+            handle_safely(self._sink, job)
             self._done += len(job.data) + _OVERHEAD
         elif isinstance(job, Begun):
+            process = self._process_of(job.request.connection_id)
+            handle_safely(self._sink, Begun(job.request, process))
             self._done += len(job.request.body)
-        elif isinstance(job, Ended):
-            self._lossy.discard(job.flow_id)
+        else:
+            handle_safely(self._sink, job)
+            if isinstance(job, Ended):
+                self._lossy.discard(job.flow_id)
