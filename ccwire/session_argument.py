@@ -72,7 +72,7 @@ def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSes
 
 
 def check_for_calls(session: CapturedSession, found: Reconciliation) -> None:
-    """A session whose calls are in `unknown/` and cannot be told from others is a user's error."""
+    """Raise UserError if no call in `unknown/` belongs to the session."""
     if not found.calls and not has_session(session.capture):
         raise UserError(
             f"no captured call belongs to the transcript of session {session.session_id}; "

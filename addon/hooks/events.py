@@ -1,8 +1,8 @@
-"""The hook events that ccwire handles, one line each: everything else derives from this table.
+"""The hook events that ccwire handles, one line per event; everything else is derived from them.
 
-A client drops a whole settings file for one event that it does not know (measured up to 2.1.98), so
-only those that every release since 1.0.85 knows are installed. `ccwire run` asks the client for its
-version first and adds the others. Imports little: the hook runs at every prompt.
+A client ignores a settings file with an unknown event (measured up to 2.1.98), so only the events
+that every release since 1.0.85 knows are installed. `ccwire run` asks the client for its version
+and adds the others. This module imports nothing: the hook runs at every prompt.
 """
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ccwire.wire.versions import Version
     from ccwire.wire.vocabulary import HookEvent
 
-# The event, the first release that knows it, whether it is installed; what `apply` does with it.
+# The event, the first release that knows it, whether it is installed; in the comment, its effect.
 EVENTS: "tuple[tuple[HookEvent, Version, bool], ...]" = (
     ("SessionStart", (1, 0, 62), True),  # the session is the active one of its process
     ("SessionEnd", (1, 0, 85), True),  # the session has exited
@@ -25,5 +25,5 @@ INSTALLED = tuple([event for event, _, installed in EVENTS if installed])
 
 
 def events_for(version: "Version") -> "tuple[HookEvent, ...]":
-    """The events that a client of this version knows: for the settings of one run alone."""
+    """Return the events that a client of this version knows, for the settings of a single run."""
     return tuple([event for event, since, _ in EVENTS if version >= since])

@@ -1,4 +1,4 @@
-"""The capture folder on disk: files, locks, numbering, indexes and manifests.
+"""The capture folder on disk: files, locks, numbering, indexes, manifests and packs.
 
 The content of the exchange files is built in `recording`. Imports `identity` and `hooks`.
 """

@@ -1,7 +1,7 @@
-"""Packs a session's exchange files into one file, and unpacks them, byte for byte.
+"""Packs a session's exchange files into one archive, and unpacks them, byte for byte.
 
-`ccwire.wire.pack` knows the format of a pack. This module decides what goes into which pack, and
-removes nothing that is not in a pack that was read to its end.
+The format is in `ccwire.wire.pack`. This module decides which files go into which pack, and removes
+a file only after it has been read back from a pack.
 """
 
 import time
@@ -26,7 +26,7 @@ from ccwire.wire.pack import (
     write_pack,
 )
 
-_QUIET_SECONDS = 10.0  # a session that was written to since is taken for one under way
+_QUIET_SECONDS = 10.0  # a session written to within this time counts as active
 _TEMPORARY = ".packing.tmp"
 
 PackResult = Literal["packed", "unpacked", "nothing to do", "busy"]
@@ -34,7 +34,7 @@ PackResult = Literal["packed", "unpacked", "nothing to do", "busy"]
 
 @dataclass(frozen=True, slots=True)
 class PackOutcome:
-    """What became of one session's folder."""
+    """The outcome for one session's folder."""
 
     session_id: str
     did: PackResult
@@ -44,13 +44,13 @@ class PackOutcome:
 
 
 class Busy(Exception):
-    """A proxy is, or just was, writing into the folder."""
+    """A proxy is writing to the folder, or was a moment ago."""
 
 
 def pack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> PackOutcome:
-    """Killed at any moment, every file is in the folder or in a pack that was read to its end.
+    """Pack a session. If killed at any point, every file is in the folder or in a verified pack.
 
-    A proxy that goes on with this session meanwhile waits; its client does not.
+    A proxy that continues this session in the meantime waits; its client does not.
     """
     with locked(folder):
         _refuse_if_busy(folder, now)
@@ -68,10 +68,10 @@ def pack_session(folder: Path, *, keep: bool = False, now: float | None = None) 
 
 
 def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None) -> PackOutcome:
-    """Files first, then the pack goes: a kill leaves both."""
+    """Unpack a session: restore the files, then remove the pack; a kill leaves both."""
     with locked(folder):
         _refuse_if_busy(folder, now)
-        (folder / _TEMPORARY).unlink(missing_ok=True)  # of a packing that was killed
+        (folder / _TEMPORARY).unlink(missing_ok=True)  # left by a killed pack
         found = packs(folder)
         size = _size([*found, *exchange_files(folder)])
         if not found:
@@ -86,7 +86,7 @@ def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None
 def _pack(
     folder: Path, files: Sequence[Path], older: Sequence[Path]
 ) -> tuple[Path, list[PackedFile]]:
-    """The pack that holds them all, written if need be, and what it says when read again."""
+    """Return the pack that contains all files, written if necessary, and its verified index."""
     before = older[0] if older else None
     known = {entry.name for entry in read_index(before)} if before else set()
     new = [path for path in files if path.name not in known]
@@ -107,12 +107,12 @@ def _pack(
 def _insist_on_all(
     index: Sequence[PackedFile], files: Sequence[Path], older: Sequence[Path]
 ) -> None:
-    """Nothing may go that is not in the pack exactly as it is."""
+    """Raise PackDamaged unless the pack contains every file unchanged."""
     packed = {entry.name: entry for entry in index}
     there = [*map(described, files), *(entry for pack in older for entry in read_index(pack))]
     for entry in there:
         if packed.get(entry.name) != entry:
-            raise PackDamaged(f"{entry.name} is not what was packed under that name")
+            raise PackDamaged(f"{entry.name} differs from the packed file of that name")
 
 
 def _refuse_if_busy(folder: Path, now: float | None) -> None:

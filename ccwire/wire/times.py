@@ -1,4 +1,4 @@
-"""Moments in seconds since the epoch: parsed from and written as text. Pure."""
+"""Times in seconds since the epoch, parsed from text and formatted as text. Pure."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ from ccwire.wire.json_text import number
 
 
 def instant(value: object) -> float | None:
-    """The seconds of an ISO time, or of a number that is one already."""
+    """Return the seconds since the epoch of an ISO time, or of a number of seconds."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
@@ -16,10 +16,10 @@ def instant(value: object) -> float | None:
 
 
 def clock(at: float) -> str:
-    """`14:03:59`, in local time."""
+    """Format as `14:03:59`, in local time."""
     return f"{datetime.fromtimestamp(at):%H:%M:%S}"
 
 
 def iso(at: float) -> str:
-    """`2026-11-16T14:03:59.123+00:00`."""
+    """Format as `2026-11-16T14:03:59.123+00:00`."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

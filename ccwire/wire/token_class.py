@@ -1,7 +1,7 @@
-"""What defines a token class: where it is counted, what prices it, how it is labelled.
+"""The definition of a token class: where it is counted, its price, its labels.
 
-The classes themselves are the fields of `ccwire.wire.usage.Tokens`, one line per class. Reading,
-sums, prices, tables and the report's page are all derived from those lines.
+The classes themselves are the fields of `ccwire.wire.usage.Tokens`, one line per class. Parsing,
+sums, prices, tables and the report are derived from those lines.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,18 +11,18 @@ from typing import Any, Literal
 
 RawUsage = Mapping[str, Any]
 
-# prompt: tokens of the context; output: generated tokens; requests: counted and billed apiece.
+# prompt: tokens of the context; output: generated tokens; requests: billed per request.
 Kind = Literal["prompt", "output", "requests"]
 _KINDS: tuple[Kind, ...] = ("prompt", "output", "requests")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenClass:
-    """One class of what is counted and billed; no two classes overlap.
+    """A class of tokens or requests that is billed separately; classes do not overlap.
 
-    `path` names its count in the API's usage object (`name`, or `object.name`), `client` in the
-    client's own sums (None: the client does not count it). `prices` are fields of genai-prices, of
-    which the first that a model has applies; a class without any has no known price.
+    `path` is its field in the API's usage object (`name`, or `object.name`), `client` its field in
+    the client's own totals (None if the client does not count it). `prices` are fields of
+    genai-prices, of which the first that a model has applies; without any, the price is unknown.
     """
 
     name: str
@@ -35,22 +35,22 @@ class TokenClass:
 
     @property
     def label(self) -> str:
-        """The name in a terminal."""
+        """The label in a terminal."""
         return self.name.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Classes that charts and the rows of calls show as one; most classes are one by themselves.
+    """Classes that charts and rows of calls show as one; most groups have a single class.
 
-    `path` and `client` name the sum of several classes, as `TokenClass` names a count. `level` is
-    the place in a stack of its kind, from the bottom.
+    `path` and `client` are the fields with the sum of several classes. `level` is the position in
+    a stacked chart, from the bottom.
     """
 
     key: str
     label: str
-    column: str = ""  # the heading in a terminal, where it is not the label
-    heading: str = ""  # the same on the page
+    column: str = ""  # the column heading in a terminal, if it is not the label
+    heading: str = ""  # the column heading on the page, if it is not the label
     path: str = ""
     client: str | None = None
     level: int = 3
@@ -59,7 +59,7 @@ class Group:
 
     @property
     def stacking(self) -> tuple[int, int]:
-        """The sort key of a stack: the prompt below the output."""
+        """The sort key in a stacked chart: the prompt is below the output."""
         return _KINDS.index(self.kind), self.level
 
 
@@ -72,13 +72,13 @@ def token_class(
     page_label: str | None = None,
     group: Group | None = None,
 ) -> int:
-    """A field of `Tokens`: a count that is 0 unless given, and the definition of its class."""
+    """Return a field of `Tokens`: a count with default 0, and the definition of its class."""
     given = {"path": path, "kind": kind, "client": client, "prices": prices}
     return field(default=0, metadata={**given, "page_label": page_label, "group": group})
 
 
 def defined(fields: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[TokenClass, ...]:
-    """The classes of the fields that `token_class` made."""
+    """Return the classes of fields made with `token_class`."""
     given = {name: dict(metadata) for name, metadata in fields}
     groups: dict[str, Group] = {}
     for name, made in given.items():
@@ -94,7 +94,7 @@ def defined(fields: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[TokenClass
 
 
 def _joined(before: Group | None, name: str, made: Mapping[str, Any]) -> Group:
-    """The group with this class in it."""
+    """Return the group with this class added."""
     group: Group = made["group"]
     if before is not None:
         if not group.path:
@@ -112,7 +112,7 @@ def _joined(before: Group | None, name: str, made: Mapping[str, Any]) -> Group:
 
 
 def value_at(usage: RawUsage, path: str) -> Any:
-    """What is at a path of a usage object; None where there is nothing."""
+    """Return the value at a path of a usage object; None if there is none."""
     value: Any = usage
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -120,14 +120,14 @@ def value_at(usage: RawUsage, path: str) -> Any:
 
 
 class Names:
-    """One side's names of the counts: reads them out of an object, and writes them.
+    """The field names that one side uses for the counts; reads and writes objects with them.
 
-    What the sum of a group has beyond its classes counts as the first of them: older objects do not
-    break the sum down.
+    If the sum of a group exceeds its classes, the rest counts as the first class: older objects
+    have no breakdown.
     """
 
     def __init__(self, names: Mapping[str, str | None], sums: Mapping[str, Sequence[str]]) -> None:
-        """`names` by class, in their order; `sums` give the classes that each adds up."""
+        """`names` maps classes to fields, in order; `sums` maps fields to the classes they sum."""
         self._empty = [0] * len(names)
         self._names = tuple(names.values())
         places = {made: place for place, made in enumerate(names)}
@@ -147,7 +147,7 @@ class Names:
         counts = self._empty.copy()
         for name, place in self._flat:
             value = usage.get(name)
-            if type(value) is int:  # and no bool
+            if type(value) is int:  # not a bool
                 counts[place] = value
         for outer, names in self._nested:
             inner = usage.get(outer)

@@ -1,7 +1,7 @@
-"""The token classes, and how a usage object counts them. Sums tokens, finds differences.
+"""The token classes, and how they are read from a usage object, summed and compared.
 
-A new class is one more line in `Tokens`. Raw objects stay as the API or the transcript wrote them;
-a null there is unknown, not 0.
+To add a class, add one line to `Tokens`. Usage objects themselves are kept as the API or the
+transcript wrote them; a null in them means unknown, not 0.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ccwire.wire.token_class import Group, Names, RawUsage, TokenClass, defined, token_class
 
-# What the client fills in where the API said nothing.
+# Values that the client writes for fields that the API did not send.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")
 
 _FRESH = Group("fresh", "fresh input", column="input", heading="Fresh", level=2)
@@ -28,7 +28,7 @@ _WRITE = Group(
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Counts by token class: what is summed and priced."""
+    """Counts by token class."""
 
     input: int = token_class(
         "input_tokens", "prompt", client="inputTokens", prices=("input_mtok",), group=_FRESH
@@ -68,51 +68,51 @@ class Tokens:
 
     @classmethod
     def of(cls, usage: RawUsage | None) -> Self:
-        """What was billed: with `iterations`, all of them, as the top level leaves some out.
+        """Count what was billed: all `iterations` if there are any, since the top level omits some.
 
-        Requests are counted at the top level alone.
+        Requests are counted at the top level only.
         """
         if not usage:
             return cls()
         iterations = usage.get("iterations")
-        told = [part for part in iterations if _is_told(part)] if iterations else []
+        counted = [part for part in iterations if _has_counts(part)] if iterations else []
         counts = cls(*_API.read(usage))
-        if not told:
+        if not counted:
             return counts
         requests = {name: getattr(counts, name) for name in _REQUESTS}
-        return replace(sum((cls(*_API.read(part)) for part in told), cls()), **requests)
+        return replace(sum((cls(*_API.read(part)) for part in counted), cls()), **requests)
 
     @classmethod
     def of_client(cls, used: RawUsage) -> Self:
-        """The same of a `modelUsage` entry, the client's own names."""
+        """Read an entry of the client's `modelUsage`."""
         return cls(*_CLIENT.read(used))
 
     def to_usage(self) -> dict[str, Any]:
-        """The same counts under the API's names."""
+        """Return the counts under the API's names."""
         return _API.write(_counts(self))
 
     def to_client(self) -> dict[str, Any]:
-        """The same counts under the client's names."""
+        """Return the counts under the client's names."""
         return _CLIENT.write(_counts(self))
 
     @property
     def context(self) -> int:
-        """The prompt as the model saw it, cached or not."""
+        """The tokens of the whole prompt, cached or not."""
         return sum(_prompt_counts(self))
 
     @property
     def cache_share(self) -> float | None:
-        """How much of the prompt was read from the cache; None without a prompt."""
+        """The share of the prompt that was read from the cache; None without a prompt."""
         context = self.context
         return self.cache_read / context if context else None
 
     @property
     def cached(self) -> int:
-        """What of the prompt the call left in the cache: read from it, or written to it."""
+        """The prompt tokens that are in the cache after the call: read from it or written to it."""
         return sum(_cached_counts(self))
 
     def counts(self) -> tuple[int, ...]:
-        """In the order of `TOKEN_CLASSES`."""
+        """Return the counts in the order of `TOKEN_CLASSES`."""
         return _counts(self)
 
     def by_class(self) -> Iterator[tuple[TokenClass, int]]:
@@ -159,7 +159,7 @@ _REQUESTS = [c.name for c in TOKEN_CLASSES if c.kind == "requests"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field in which two usage objects contradict each other."""
+    """A field in which two usage objects contradict each other."""
 
     field: str
     wire: Any
@@ -170,10 +170,10 @@ class Difference:
 
 
 def differences(wire: RawUsage | None, transcript: RawUsage | None) -> tuple[Difference, ...]:
-    """Fields that contradict each other.
+    """Return the fields that contradict each other.
 
-    What one side does not tell at all (older clients drop details, newer ones fill in defaults) is
-    no contradiction; a count that one side tells and the other has as 0 or null is one.
+    A field that one side lacks is no contradiction: older clients drop details, newer ones write
+    defaults. A count on one side against 0 or null on the other is one.
     """
     wire, transcript = wire or {}, transcript or {}
     return tuple(
@@ -189,7 +189,7 @@ def output_of(usage: RawUsage | None) -> int | None:
 
 
 def fingerprint(usage: RawUsage | None) -> tuple[Any, ...] | None:
-    """The four core counts: the last resort for telling lines apart that carry no id."""
+    """Return the four main counts, the last resort for distinguishing lines without an id."""
     if not usage:
         return None
     names = ("input_tokens", "output_tokens")
@@ -203,7 +203,7 @@ def _pairs(left: RawUsage, right: RawUsage, path: str) -> Iterator[tuple[str, An
         if isinstance(a, dict) and isinstance(b, dict):
             yield from _pairs(a, b, f"{path}{name}.")
         elif isinstance(a, dict) or isinstance(b, dict):
-            continue  # one side does not break this count down
+            continue  # one side has no breakdown of this count
         else:
             yield f"{path}{name}", a, b
 
@@ -218,7 +218,7 @@ def _contradict(left: Any, right: Any) -> bool:
     return left not in _DEFAULTS and right not in _DEFAULTS
 
 
-def _is_told(iteration: object) -> bool:
+def _has_counts(iteration: object) -> bool:
     return isinstance(iteration, dict) and "output_tokens" in iteration
 
 

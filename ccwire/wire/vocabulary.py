@@ -43,12 +43,12 @@ EndpointKind = Literal[
 Direction = Literal["req", "resp"]  # in the names of exchange files
 RecordDirection = Literal["request", "response"]  # in the `direction` field of the same files
 
-# The events of the client that the hook handles; `addon.hooks.events` has a line for each.
+# The hook events that ccwire handles; `addon.hooks.events` has one line for each.
 HookEvent = Literal[
     "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop"
 ]
 
-# What the hooks recorded of a session in `sessions.json`.
+# The state of a session in `sessions.json`.
 SessionState = Literal["active", "exited", "crashed"]
 
 ENDPOINT_KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
@@ -57,5 +57,5 @@ SESSION_STATES: tuple[SessionState, ...] = get_args(SessionState)
 
 
 def one_of[Name: str](names: tuple[Name, ...], value: object) -> Name | None:
-    """The value as a name of this vocabulary, if it is one."""
+    """Return the value if it is a name of this vocabulary, else None."""
     return next((name for name in names if name == value), None)

@@ -74,8 +74,8 @@ def price(
     `tokens` are the token counts of `usage`. Tokens of a class without a known price leave
     the whole call without one.
     """
-    told = usage or {}
-    if not model or told.get("speed") == "fast":
+    usage = usage or {}
+    if not model or usage.get("speed") == "fast":
         return None
     day = int(at // 86_400) if at is not None else None
     prices = _model_prices(base_model(model), day)
@@ -86,7 +86,7 @@ def price(
     if any(n and rate is None for n, rate in counted):
         return None
     bill = [(n, rate or _ZERO) for n, rate in counted]
-    factor = _US_INFERENCE if told.get("inference_geo") == "us" else _ONE
+    factor = _US_INFERENCE if usage.get("inference_geo") == "us" else _ONE
     return Price(_exact(bill, factor), _client_cost(bill, factor))
 
 

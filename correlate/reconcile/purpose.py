@@ -64,14 +64,14 @@ class RequestFacts:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """The purpose of a call. `explained` is false only for `unknown`."""
+    """The purpose of a call without a turn, with its evidence."""
 
     name: WireOnlyKind
     evidence: tuple[str, ...]
 
 
 def facts_of(body: Mapping[str, Any], recorded: object = None) -> RequestFacts:
-    """Return the facts of a request body; `told` is the purpose stored in a scrubbed copy."""
+    """Return the facts of a request body; `recorded` is the purpose stored in a scrubbed copy."""
     purpose = one_of(PURPOSES, recorded) or _purpose(body)
     return RequestFacts(purpose, len(as_list(body.get("tools"))), _digest(body))
 

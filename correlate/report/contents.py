@@ -62,7 +62,7 @@ def answer_pieces(
 ) -> tuple[Piece, ...]:
     """Return the answer's blocks as pieces.
 
-    `told` are the transcript's blocks, each with its place; None if there is no turn.
+    `in_transcript` are the transcript's blocks, each with its place; None if there is no turn.
     """
     if in_transcript is None:
         return tuple(_piece(block) for block in wire)

@@ -89,7 +89,7 @@ def _row(finding: Finding) -> Model:
         "lane": lane_of(finding),
         "label": label(finding),
         "tone": finding.tone,
-        "told": None if turn is None else _tokens(finding.transcript_tokens),
+        "transcript_tokens": None if turn is None else _tokens(finding.transcript_tokens),
         "lines": [] if turn is None else [visible(str(place)) for place in turn.places],
     }
 

@@ -141,7 +141,7 @@ class SessionWatch:
         )
 
     @property
-    def tells(self) -> bool:
+    def has_calls(self) -> bool:
         """Whether there is anything to show; `unknown` often contains no call."""
         return bool(self._recent or self.in_flight or self.total.calls)
 
@@ -210,7 +210,7 @@ def frame(sessions: Iterable[SessionWatch], view: View, now: float, calls: int =
     """Return the current frame with at most the last `calls` calls."""
     shown = tuple(
         sorted(
-            (s for s in sessions if view.session_id in (None, s.session_id) and s.tells),
+            (s for s in sessions if view.session_id in (None, s.session_id) and s.has_calls),
             key=lambda s: s.last_at,
         )
     )

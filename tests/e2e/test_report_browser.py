@@ -366,9 +366,9 @@ def test_a_real_session_with_three_subagents(
     assert choose(page, "Verdict", verdict) == written_report.reconciled["verdicts"][verdict]
     choose(page, "Verdict", "")
     assert numbers_are_reconciles(page, written_report.reconciled) > 100
-    same = page.evaluate("document.querySelectorAll('.said.good').length")
+    same = page.evaluate("document.querySelectorAll('.block-verdict.good').length")
     assert same >= 10
-    assert page.evaluate("document.querySelectorAll('.said.bad').length") == 0
+    assert page.evaluate("document.querySelectorAll('.block-verdict.bad').length") == 0
     assert page.complaints == []
     for dark in (False, True):
         page.look(width=1280, dark=dark)

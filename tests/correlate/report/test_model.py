@@ -30,13 +30,15 @@ def test_the_output_of_reconcile_is_included_in_full(source: Source, model: Mode
 
 def test_rows_add_up_to_the_totals(model: Model) -> None:
     wire = model["reconcile"]["totals"]["wire"]
-    told = model["reconcile"]["totals"]["transcript"]
+    transcript = model["reconcile"]["totals"]["transcript"]
     names = ["cache_read_input_tokens", "cache_creation_input_tokens"]
     names += ["input_tokens", "output_tokens"]
     rows = [call["tokens"] for call in model["calls"]]
     assert [sum(column) for column in zip(*rows, strict=True)] == [wire[name] for name in names]
-    said = [call["told"] for call in model["calls"] if call["told"]]
-    assert [sum(column) for column in zip(*said, strict=True)] == [told[name] for name in names]
+    counted = [call["transcript_tokens"] for call in model["calls"] if call["transcript_tokens"]]
+    assert [sum(column) for column in zip(*counted, strict=True)] == [
+        transcript[name] for name in names
+    ]
 
 
 def test_the_header_describes_the_session(model: Model) -> None:

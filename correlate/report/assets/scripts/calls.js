@@ -7,7 +7,7 @@ const COLUMNS = [
   { name: 'Thread', class: 'lane' },
   { name: 'Model', class: 'model' },
   ...GROUPS.map(({ key, heading }) => ({ name: heading, class: `right tokens ${key}` })),
-  { name: 'In transcript', class: 'right told' },
+  { name: 'In transcript', class: 'right transcript' },
   { name: 'Took', class: 'right took' },
   { name: 'Verdict', class: 'verdict-cell' },
 ];
@@ -103,20 +103,20 @@ function rowOf(row) {
     row.sequence == null ? '–' : `${row.sequence}`,
   );
   const off = outputOff(row);
-  const told = !row.told
+  const inTranscript = !row.transcript_tokens
     ? '–'
     : row.tokens && !off
       ? '='
       : row.tokens
         ? signed(off)
-        : count(row.told[OUTPUT]);
+        : count(row.transcript_tokens[OUTPUT]);
   const values = [
     button,
     clock(row.started),
     laneNames.get(row.lane) || row.lane,
     tinyModel(row.model),
     ...GROUPS.map((_, place) => (row.tokens ? count(row.tokens[place]) : '–')),
-    told,
+    inTranscript,
     row.outcome ? duration(took(row)) : '–',
     make(
       'span',
@@ -126,7 +126,7 @@ function rowOf(row) {
     ),
   ];
   const classes = COLUMNS.map((column) =>
-    column.class.includes('told') && off ? `${column.class} warn` : column.class,
+    column.class.includes('transcript') && off ? `${column.class} warn` : column.class,
   );
   return make(
     'tr',

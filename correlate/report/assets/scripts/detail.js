@@ -112,11 +112,11 @@ function answerOf(row) {
   const part = make(
     'section',
     {},
-    make('h3', {}, row.told ? 'Answer: wire and transcript' : 'Answer'),
+    make('h3', {}, row.transcript_tokens ? 'Answer: wire and transcript' : 'Answer'),
   );
   if (!answer.length) return withNothing(part, 'No part of the answer was captured.');
-  if (!row.told) part.append(make('p', { class: 'quiet' }, 'The transcript does not contain this answer.'));
-  part.append(...answer.map((piece) => (row.told ? pairOf(piece, file) : pieceOf(piece, file))));
+  if (!row.transcript_tokens) part.append(make('p', { class: 'quiet' }, 'The transcript does not contain this answer.'));
+  part.append(...answer.map((piece) => (row.transcript_tokens ? pairOf(piece, file) : pieceOf(piece, file))));
   return part;
 }
 
@@ -145,7 +145,7 @@ function pieceOf(piece, file) {
   );
 }
 
-const SAID = {
+const BLOCK_TEXTS = {
   equal: ['good', '✓ identical'],
   changed: ['bad', '✕ changed'],
   missing: ['bad', '✕ not in the transcript'],
@@ -154,12 +154,12 @@ const SAID = {
 
 /* A block on the wire and in the transcript; identical text is shown once. */
 function pairOf(piece, file) {
-  const [kind, text] = SAID[piece.mark] || ['info', piece.mark || ''];
+  const [kind, text] = BLOCK_TEXTS[piece.mark] || ['info', piece.mark || ''];
   const onWire =
     piece.mark === 'added'
       ? [make('p', { class: 'quiet' }, 'not on the wire')]
       : textOf(piece.text, piece.left_out, file);
-  const told =
+  const transcript =
     piece.mark === 'added'
       ? textOf(piece.text, piece.left_out, piece.line)
       : piece.other == null
@@ -172,8 +172,8 @@ function pairOf(piece, file) {
     make('div', { class: 'wire-side' }, ...onWire),
     make(
       'div',
-      { class: 'told-side' },
-      make('p', { class: `said ${kind}` }, text),
+      { class: 'transcript-side' },
+      make('p', { class: `block-verdict ${kind}` }, text),
       piece.line
         ? make(
             'p',
@@ -181,7 +181,7 @@ function pairOf(piece, file) {
             `line ${piece.line.split(':').at(-1)}`,
           )
         : null,
-      ...told,
+      ...transcript,
     ),
   );
 }
@@ -199,8 +199,8 @@ function textOf(text, leftOut, file) {
 /* Every field of both usage objects; fields that differ are marked. */
 function usageOf(row) {
   const wire = flat(row.wire || {});
-  const told = flat(row.transcript || {});
-  const names = [...new Set([...wire.keys(), ...told.keys()])];
+  const transcript = flat(row.transcript || {});
+  const names = [...new Set([...wire.keys(), ...transcript.keys()])];
   if (!names.length) return make('p', { class: 'quiet' }, 'Neither side reports usage.');
   const differs = new Set(Object.keys(row.difference || {}));
   const cell = (side, name, values) =>
@@ -219,7 +219,7 @@ function usageOf(row) {
       [{ name: 'Field' }, { name: 'Wire', right: true }, { name: 'Transcript', right: true }],
       names.map((name) => ({
         class: differs.has(name) ? 'differs' : null,
-        cells: [name, cell('wire', name, wire), cell('transcript', name, told)],
+        cells: [name, cell('wire', name, wire), cell('transcript', name, transcript)],
       })),
     ),
   );

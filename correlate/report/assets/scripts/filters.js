@@ -13,7 +13,7 @@ const filter = { verdict: '', lane: '', model: '', text: '', sort: 'order' };
 let found = rows;
 
 const outputOff = (row) =>
-  row.told ? row.told[OUTPUT] - (row.tokens ? row.tokens[OUTPUT] : 0) : 0;
+  row.transcript_tokens ? row.transcript_tokens[OUTPUT] - (row.tokens ? row.tokens[OUTPUT] : 0) : 0;
 
 function showFilters() {
   const counted = (values) => [

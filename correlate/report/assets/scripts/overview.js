@@ -74,9 +74,9 @@ function showTiles() {
 }
 
 function costNote() {
-  const { unpriced, transcript_usd: told, wire_usd: wire } = reconcile.cost;
+  const { unpriced, transcript_usd: transcript, wire_usd: wire } = reconcile.cost;
   if (unpriced.length) return `without ${unpriced.map(shortModel).join(', ')} (unknown price)`;
-  return told === wire ? 'at list prices' : `${dollars(told)} in the transcript`;
+  return transcript === wire ? 'at list prices' : `${dollars(transcript)} in the transcript`;
 }
 
 function transcriptNote(path) {

@@ -98,7 +98,7 @@ class Timeline {
         Math.min(0, bar.x - 40 - this.plot.scrollLeft);
     }
     const x = this.labels.offsetWidth + bar.x - this.plot.scrollLeft;
-    this.tip.show(x, this.box.offsetTop + bar.y - this.box.scrollTop + ROW, ...told(bar.call));
+    this.tip.show(x, this.box.offsetTop + bar.y - this.box.scrollTop + ROW, ...callNotes(bar.call));
   }
 
   draw() {
@@ -203,7 +203,7 @@ function trace(bar, scale, shapes) {
     shapes.again += `M${x + 3} ${y}a3.2 3.2 0 1 1 -1.6 -2.8m.4 -2.4l-.2 2.8l-2.6 -.6`;
 }
 
-function told(call) {
+function callNotes(call) {
   const waited = call.first_byte_ms == null ? null : call.first_byte_ms / 1000;
   const spent = took(call);
   const timing =
