@@ -4,33 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccwire.wire.endpoints import kind_of
 from ccwire.wire.format import Exchange, Manifest, file_name, is_session_id, parse_file_name
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.vocabulary import Direction
 from tests.properties import property_test
-
-
-@pytest.mark.parametrize(
-    ("host", "path", "kind"),
-    [
-        ("api.anthropic.com", "/v1/messages", "messages"),
-        ("api.anthropic.com", "/v1/messages?beta=true", "messages"),
-        ("api.anthropic.com", "/v1/messages/count_tokens?beta=true", "count_tokens"),
-        ("api.anthropic.com", "/v1/messages/batches", "messages"),
-        ("api.anthropic.com", "/v1/messages_of_tomorrow", "other"),
-        ("api.anthropic.com", "/api/event_logging/v2/batch", "event_logging"),
-        ("api.anthropic.com", "/api/claude_code/settings", "settings"),
-        ("api.anthropic.com", "/api/claude_code/policy_limits", "policy_limits"),
-        ("api.anthropic.com", "/api/claude_code/other", "claude_code"),
-        ("api.anthropic.com", "/api/eval/x", "eval"),
-        ("api.anthropic.com", "/api/hello", "hello"),
-        ("statsig.anthropic.com", "/v1/initialize", "statsig"),
-        ("api.anthropic.com", "", "other"),
-    ],
-)
-def test_the_kind_of_an_endpoint(host: str, path: str, kind: str) -> None:
-    assert kind_of(host, path) == kind
 
 
 def test_a_pair_stays_adjacent_when_sorted() -> None:
