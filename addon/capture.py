@@ -24,7 +24,7 @@ from addon.recording.process import RemoteSink
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, prepare, recorder_for
 from addon.view import AnswerView
-from ccwire.wire.endpoints import DEFAULT_HOSTS, LOOPBACK, matches_host, parse_base_url, port_of
+from ccwire.wire.hosts import DEFAULT_HOSTS, LOOPBACK, matches_host, parse_base_url, port_of
 from ccwire.wire.vocabulary import EndedBy
 
 logger = logging.getLogger("ccwire")

@@ -15,8 +15,8 @@ from typing import Any
 from addon.hooks.sessions_file import SessionsFileError, read_document
 from addon.launch.environment import excludes
 from addon.storage.writable import existing_part, why_not_writable
-from ccwire.wire.endpoints import DEFAULT_HOSTS
 from ccwire.wire.format import TRAFFIC_LOG
+from ccwire.wire.hosts import DEFAULT_HOSTS
 from ccwire.wire.versions import announced_version, parse_version
 
 _DISK_NEEDED = 500 * 1024 * 1024

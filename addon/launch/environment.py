@@ -5,7 +5,7 @@ It applies to one child process; the user's configuration does not change.
 
 from collections.abc import Mapping, Sequence
 
-from ccwire.wire.endpoints import LOOPBACK
+from ccwire.wire.hosts import LOOPBACK
 
 _PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
 

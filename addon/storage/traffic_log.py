@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any, TypeGuard
 
+from ccwire.wire.counting import value_at
 from ccwire.wire.format import UNKNOWN, Exchange
 from ccwire.wire.safe_text import one_line
 from ccwire.wire.times import clock
-from ccwire.wire.token_class import value_at
 from ccwire.wire.usage import TOKEN_GROUPS
 
 

@@ -25,7 +25,7 @@ from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
-from ccwire.wire.endpoints import DEFAULT_HOSTS, parse_base_url
+from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.versions import Version, announced_version
 

@@ -4,10 +4,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
+from ccwire.wire.counting import TokenClass
 from ccwire.wire.models import short_model
 from ccwire.wire.safe_text import visible
 from ccwire.wire.times import clock
-from ccwire.wire.token_class import TokenClass
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens, differences
 from correlate.reconcile.result import Finding, Reconciliation, counted, label
 from correlate.reconcile.summary import summarize

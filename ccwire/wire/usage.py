@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter, sub
 from typing import Any, Self
 
-from ccwire.wire.token_class import Group, Names, RawUsage, TokenClass, defined, token_class
+from ccwire.wire.counting import Group, Names, RawUsage, TokenClass, defined, token_class
 
 # Values that the client writes for fields that the API did not send.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")

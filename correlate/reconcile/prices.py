@@ -16,8 +16,8 @@ from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
 from genai_prices.types import TieredPrices
 
+from ccwire.wire.counting import RawUsage
 from ccwire.wire.models import base_model
-from ccwire.wire.token_class import RawUsage
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 
 # A price as it is listed; None is no known price.

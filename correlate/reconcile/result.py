@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ccwire.wire.counting import RawUsage
 from ccwire.wire.format import Exchange
-from ccwire.wire.token_class import RawUsage
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.verdicts import (
     FindingKind,

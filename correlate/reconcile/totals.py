@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from ccwire.wire.counting import RawUsage, TokenClass
 from ccwire.wire.models import base_model
-from ccwire.wire.token_class import RawUsage, TokenClass
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import Cost, Price, price
 from correlate.reconcile.result import Finding, Reconciliation, label

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ccwire.wire.token_class import Kind, value_at
+from ccwire.wire.counting import Kind, value_at
 from ccwire.wire.usage import TOKEN_GROUPS
 from correlate.reconcile.verdicts import Tone
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from addon.recording.decode import decoder_for
-from ccwire.wire.endpoints import API_HOST
+from ccwire.wire.hosts import API_HOST
 from ccwire.wire.message import MessageAssembler
 from ccwire.wire.sse import SSEParser
 

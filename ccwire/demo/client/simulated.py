@@ -40,7 +40,7 @@ from ccwire.demo.client.profiles import Profile, profile
 from ccwire.demo.client.session import COUNT_TOKENS, SimulatedSession
 from ccwire.demo.client.transcript import SimulatedAgent, TranscriptWriter, now
 from ccwire.demo.client.turn import SimulatedConversation, new_agent_id, run_agent
-from ccwire.wire.endpoints import STATSIG_HOST
+from ccwire.wire.hosts import STATSIG_HOST
 
 
 class SimulatedClient:

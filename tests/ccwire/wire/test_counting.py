@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from ccwire.wire.token_class import Group, Names, TokenClass, defined, token_class, value_at
+from ccwire.wire.counting import Group, Names, TokenClass, defined, token_class, value_at
 
 SUMMED = Group("both", "both of them", path="sum", client="clientSum")
 
