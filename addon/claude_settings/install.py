@@ -57,7 +57,7 @@ def make_change(change: SettingsChange) -> Path | None:
         return None
     with errors_of(change.path):
         if read_settings(change.path) != change.before:
-            raise SettingsError(f"{change.path} was changed meanwhile: run this again")
+            raise SettingsError(f"{change.path} was changed by another program; try again")
         backup = _free_backup(change.path) if change.needs_backup else None
         try:
             if backup:

@@ -99,7 +99,7 @@ def restore(pack: Path, folder: Path) -> list[PackedFile]:
         if not target.exists():
             _restore_one(target, entry, data)
         elif described(target).sha256 != entry.sha256:
-            raise PackDamaged(f"{entry.name} lies open and is not the one in {pack.name}")
+            raise PackDamaged(f"{entry.name} exists and differs from the one in {pack.name}")
     for entry in index:
         if described(folder / entry.name).sha256 != entry.sha256:
             raise PackDamaged(f"{entry.name} did not come out of {pack.name} as it was")
@@ -119,7 +119,7 @@ def members(pack: Path) -> Iterator[tuple[PackedFile, bytes]]:
         while (member := tar.next()) is not None:
             entry, file = entries.get(member.name), tar.extractfile(member)
             if entry is None or file is None:
-                raise PackDamaged(f"{pack.name} holds {member.name!r}, which no index names")
+                raise PackDamaged(f"{pack.name} contains {member.name!r}, which its index lacks")
             yield entry, file.read()
 
 

@@ -21,7 +21,7 @@ _SOURCE_SLACK = 2.0  # seconds between an api-request record and its call
 _SIDE_CLASSES: tuple[WireOnlyKind, ...] = ("auxiliary", "compaction")
 _MAIN_SOURCES = ("sdk", "repl_main_thread", "agent:")
 
-# What a request is for, as far as its words tell.
+# The purposes that can be inferred from a request's text.
 RequestPurpose = Literal[
     "quota probe",
     "warm-up",

@@ -1,8 +1,8 @@
-"""The verdicts on calls and turns: what each means, and which leave something unexplained. Pure.
+"""The verdicts on calls and turns: their meanings, and which are unexplained. Pure.
 
-To add a verdict: add its name to `Verdict` and its line to `VERDICTS` here, give it in `judge` with
-the evidence that proves it, and name it in the README's table. A new kind of call without a turn
-goes into `WireOnlyKind` and is found in `purpose` or `judge`.
+To add a verdict, add its name to `Verdict` and its line to `VERDICTS` here, return it from `judge`
+with its evidence, and add it to the README's table. A new kind of call without a turn is added to
+`WireOnlyKind` and returned from `purpose` or `judge`.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Verdict = Literal[
     "not-captured",
 ]
 
-# What a call without a turn was: the kind of a `wire-only` finding.
+# The kind of a `wire-only` finding: why the call has no turn.
 WireOnlyKind = Literal[
     "auxiliary",
     "compaction",
@@ -33,21 +33,21 @@ WireOnlyKind = Literal[
     "unknown",
 ]
 
-# Which thread a turn belongs to: the kind of every other finding.
+# The kind of every other finding: the thread that the turn belongs to.
 ThreadKind = Literal["main", "subagent"]
 
 FindingKind = Literal[ThreadKind, WireOnlyKind]
 
-# The client's own word for a call's kind, from its header: a later client may send any.
+# The client's own name for a call's kind, from its header; later clients may send new names.
 RequestClass = NewType("RequestClass", str)
 
-# How serious a verdict is; `bad` is what is unexplained.
+# How serious a verdict is; `bad` means unexplained.
 Tone = Literal["good", "warn", "info", "bad"]
 
-# The client's own sums that a session is held against.
+# The client's own totals that a session is compared with.
 WitnessName = Literal["cost-state", "result"]
 
-# Why a sum of the client's own is not that of the captured calls.
+# Why a total of the client differs from that of the captured calls.
 ResidualCause = Literal[
     "none", "disputed-calls", "forked", "calls-left-out", "before-capture", "unknown"
 ]
@@ -55,7 +55,7 @@ ResidualCause = Literal[
 
 @dataclass(frozen=True, slots=True)
 class VerdictMeaning:
-    """What a verdict means in one sentence, and how it is shown."""
+    """The meaning of a verdict in one sentence, and how it is displayed."""
 
     text: str
     tone: Tone
@@ -65,12 +65,14 @@ class VerdictMeaning:
 VERDICTS: Mapping[Verdict, VerdictMeaning] = {
     "match": VerdictMeaning("Every usage field is equal.", "good", "✓"),
     "placeholder": VerdictMeaning(
-        "The transcript has the usage that the answer began with, not its final one.", "warn", "≈"
+        "The transcript has the usage from the start of the answer, not the final one.",
+        "warn",
+        "≈",
     ),
     "partial": VerdictMeaning(
-        "The transcript's output lies between the answer's first and final usage.", "warn", "≈"
+        "The transcript's output is between the answer's first and final usage.", "warn", "≈"
     ),
-    "differs": VerdictMeaning("The two sides differ, and nothing explains it.", "bad", "✕"),
+    "differs": VerdictMeaning("Wire and transcript differ without an explanation.", "bad", "✕"),
     "wire-only": VerdictMeaning("A call without a turn in the transcript.", "info", "○"),
     "inherited": VerdictMeaning("A turn copied from another session's transcript.", "info", "◇"),
     "synthetic": VerdictMeaning("A turn that the client wrote without a call.", "info", "◇"),
@@ -82,7 +84,7 @@ _AGREEING_CAUSES: tuple[ResidualCause, ...] = ("none", "disputed-calls", "forked
 
 
 def is_explained(verdict: Verdict, kind: FindingKind | RequestClass) -> bool:
-    """Whether a finding needs no further look."""
+    """Whether a finding is explained."""
     return VERDICTS[verdict].tone != "bad" and (verdict, kind) != ("wire-only", "unknown")
 
 
@@ -91,7 +93,7 @@ def tone_of(verdict: Verdict, kind: FindingKind | RequestClass) -> Tone:
 
 
 def residual_agrees(cause: ResidualCause) -> bool:
-    """Whether the sum is equal to the token once the cause is allowed for."""
+    """Whether the totals are exactly equal once the cause is taken into account."""
     return cause in _AGREEING_CAUSES
 
 

@@ -142,7 +142,7 @@ def test_what_another_wrote_meanwhile_is_not_lost(path: Path) -> None:
     path.write_text('{"a": 1}')
     change = plan_install(path, OURS)
     path.write_text('{"a": 2}')
-    with pytest.raises(SettingsError, match="was changed meanwhile"):
+    with pytest.raises(SettingsError, match="was changed by another program"):
         make_change(change)
     assert path.read_text() == '{"a": 2}'
 

@@ -135,7 +135,7 @@ def test_damage_is_noticed(folder: Path, damage: str) -> None:
 def test_a_file_that_is_not_the_packed_one_is_not_written_over(folder: Path) -> None:
     pack = packed(folder)
     write_exchange(folder, 2, "mine")
-    with pytest.raises(PackDamaged, match="lies open and is not the one"):
+    with pytest.raises(PackDamaged, match="exists and differs from the one"):
         restore(pack, folder)
     assert read_request(folder, 2)["text"] == "mine"
 

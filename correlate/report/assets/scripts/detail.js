@@ -78,10 +78,10 @@ function linked(text) {
 }
 
 function problemsOf(row) {
-  const said = [...((row.content && row.content.problems) || [])];
+  const notes = [...((row.content && row.content.problems) || [])];
   if (row.content && row.content.left_out)
-    said.push(`${count(row.content.left_out)} more blocks are in the capture files.`);
-  return said.map((text) => make('p', { class: 'note' }, text));
+    notes.push(`${count(row.content.left_out)} more blocks are in the capture files.`);
+  return notes.map((text) => make('p', { class: 'note' }, text));
 }
 
 function requestOf(row) {

@@ -88,13 +88,13 @@ function transcriptNote(path) {
 }
 
 function showMissing() {
-  const said = [
+  const missing = [
     ...data.missing,
     ...reconcile.notes,
     ...reconcile.bad_lines.map((line) => `transcript line ${line}`),
   ];
-  byId('missing').hidden = !said.length;
-  const [shown, folded] = [said.slice(0, 8), said.slice(8)];
+  byId('missing').hidden = !missing.length;
+  const [shown, folded] = [missing.slice(0, 8), missing.slice(8)];
   const items = (texts) => texts.map((text) => make('li', {}, text));
   byId('missing-list').append(...items(shown));
   if (folded.length) {

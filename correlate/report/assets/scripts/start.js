@@ -13,9 +13,9 @@ function startTheme() {
   button.addEventListener('click', () => {
     theme = order[(order.indexOf(theme) + 1) % order.length];
     document.documentElement.dataset.theme = theme;
-    const [text, said] = THEMES[theme];
+    const [text, label] = THEMES[theme];
     button.textContent = text;
-    button.setAttribute('aria-label', `Colours: ${said}`);
+    button.setAttribute('aria-label', `Colours: ${label}`);
   });
 }
 
