@@ -24,6 +24,7 @@ from addon.recording.process import RemoteSink
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, prepare, recorder_for
 from addon.view import AnswerView
+from ccwire.wire.format import claude_dir
 from ccwire.wire.hosts import DEFAULT_HOSTS, LOOPBACK, matches_host, parse_base_url, port_of
 from ccwire.wire.vocabulary import EndedBy
 
@@ -164,7 +165,7 @@ class Capture:
         paths = CapturePaths(
             captures=Path(ctx.options.capture_dir).expanduser(),
             sessions=Path(ctx.options.capture_sessions or default_sessions_path()).expanduser(),
-            claude_dir=_claude_dir(),
+            claude_dir=claude_dir(ctx.options.capture_claude_dir, os.environ),
         )
         prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)
@@ -269,11 +270,6 @@ def _send_to(request: http.Request, upstream: urllib.parse.SplitResult) -> None:
     request.port = port_of(upstream)
     request.path = upstream.path.rstrip("/") + request.path
     request.host_header = host_header
-
-
-def _claude_dir() -> Path:
-    named = ctx.options.capture_claude_dir or os.environ.get("CLAUDE_CONFIG_DIR")
-    return Path(named).expanduser() if named else Path.home() / ".claude"
 
 
 def _headers(headers: http.Headers) -> list[tuple[str, str]]:

@@ -49,10 +49,8 @@ def python() -> Check:
 
 def mitmproxy() -> Check:
     found = version("mitmproxy")
-    old = parse_version(found) < (12, 0)
-    return Check(
-        "mitmproxy", found, "run `uv sync`; version 12 or later is needed" if old else None
-    )
+    old = parse_version(found) < (12, 2)
+    return Check("mitmproxy", found, "install version 12.2 or later" if old else None)
 
 
 def certificate(confdir: Path) -> Check:

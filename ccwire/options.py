@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from ccwire.wire.format import claude_dir
+
 DEFAULT_CAPTURES = Path("captures")
 
 
@@ -25,13 +27,6 @@ def captures_dir(value: Path | None) -> Path:
     return Path(os.environ.get("CCWIRE_CAPTURES") or DEFAULT_CAPTURES)
 
 
-def claude_dir(value: Path | None) -> Path:
-    """Return `--claude-dir DIR`, else `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    if value is not None:
-        return value
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-
-
 def _folder(convert: Any) -> Any:
     return lambda ctx, param, value: convert(Path(value) if value is not None else None)
 
@@ -47,7 +42,7 @@ claude_dir_option = click.option(
     "--claude-dir",
     "claude_dir",
     metavar="DIR",
-    callback=_folder(claude_dir),
+    callback=_folder(lambda given: claude_dir(given, os.environ)),
     help="Claude Code's folder (default: $CLAUDE_CONFIG_DIR, else ~/.claude).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ccwire.wire import format as capture_format
 from ccwire.wire.format import UNKNOWN, Exchange, Manifest
 from correlate.captures.content import CaptureFiles
 from correlate.captures.folder import read_exchanges, read_manifest, session_folders
@@ -29,8 +30,7 @@ def open_captures(path: str | Path, claude_dir: str | Path | None = None) -> "Ca
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder; give the path of a capture folder")
-    named = claude_dir or os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
-    return Captures(folder, Path(named).expanduser())
+    return Captures(folder, capture_format.claude_dir(claude_dir, os.environ))
 
 
 class Captures:

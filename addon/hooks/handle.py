@@ -43,10 +43,6 @@ from addon.hooks.sessions_file import (
     write_document,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 # Only a stuck process holds the lock for long: the lock ends with its process.
 LOCK_SECONDS = 2.0
 

@@ -31,7 +31,7 @@ def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, s
     for number in _LEFT_TO_THE_CHILD:
         previous[number] = signal.signal(number, signal.SIG_IGN)
     ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(proxy, ended, _say), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(proxy, ended, _print), daemon=True)
     watcher.start()
     try:
         code = child.wait()
@@ -57,5 +57,5 @@ def _watch(proxy: Proxy, ended: threading.Event, say: Callable[[str], None]) -> 
         say("the proxy is running again; you can continue.")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(f"\r\nccwire: {text}\r", file=sys.stderr, flush=True)

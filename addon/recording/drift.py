@@ -26,7 +26,7 @@ _MOST_QUEUED = 2000
 _LARGEST_LINE = 1 << 20
 
 
-class Baseline(Protocol):
+class KnownFormats(Protocol):
     """The known formats of a release; each method returns what is not in them."""
 
     def unknowns_in_request(self, request: Mapping[str, Any]) -> list[str]: ...
@@ -53,7 +53,7 @@ class DriftWatch:
     def __init__(self, note: Callable[[str | None, Iterable[str]], None]) -> None:
         self._note = note
         self._queue: deque[Sighting] = deque(maxlen=_MOST_QUEUED)
-        self._baselines: dict[str | None, Baseline] = {}
+        self._baselines: dict[str | None, KnownFormats] = {}
         self._offsets: dict[Path, int] = {}
 
     def add(self, sighting: Sighting) -> None:

@@ -126,10 +126,16 @@ class JobQueue:
             handle_safely(self._sink, job)
             self._done += len(job.data) + _OVERHEAD
         elif isinstance(job, Begun):
-            process = self._process_of(job.request.connection_id)
-            handle_safely(self._sink, Begun(job.request, process))
+            handle_safely(self._sink, Begun(job.request, self._process(job)))
             self._done += len(job.request.body)
         else:
             handle_safely(self._sink, job)
             if isinstance(job, Ended):
                 self._lossy.discard(job.flow_id)
+
+    def _process(self, job: Begun) -> ClientProcess | None:
+        try:
+            return self._process_of(job.request.connection_id)
+        except Exception as error:  # the exchange is recorded without its process
+            logger.warning(f"ccwire: could not look up a client process ({type(error).__name__})")
+            return None

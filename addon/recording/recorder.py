@@ -83,7 +83,7 @@ class Recorder:
         self._index = SessionIndex(store, lookup.entry)
         self._pending = PendingExchanges(store, self._index, lookup)
         self._drift = DriftWatch(self._note_drift)
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def handle(self, job: Job) -> None:
         """Process one job of the queue; `addon.recording.jobs` defines them."""
@@ -223,7 +223,7 @@ class Recorder:
         elif flow_id is not None:
             self._lose(None, None, error)
         else:
-            self._say(error)
+            self._log_once(error)
 
     def _opened(
         self,
@@ -247,12 +247,12 @@ class Recorder:
     ) -> None:
         """Log each cause once, and add a gap to the manifest as soon as it can be written."""
         self._gap(session_id, "capture_error", exchange, _reason(error))
-        self._say(error)
+        self._log_once(error)
 
-    def _say(self, error: Exception) -> None:
-        if (reason := _reason(error)) in self._said:
+    def _log_once(self, error: Exception) -> None:
+        if (reason := _reason(error)) in self._logged:
             return
-        self._said.add(reason)
+        self._logged.add(reason)
         logger.error(
             f"ccwire: an exchange could not be captured ({reason}); Claude Code is not affected"
         )

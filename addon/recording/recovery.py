@@ -89,7 +89,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
         first_byte=first_byte,
     )
     if target.exists():  # the proxy was killed between writing the response and its index line
-        return _told_by(target, line)
+        return _completed_by(target, line)
     timing = {
         "request_start": request["base"]["started"],
         "request_end": request["request_ended"],
@@ -102,7 +102,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
     return line
 
 
-def _told_by(response_file: Path, line: Exchange) -> Exchange:
+def _completed_by(response_file: Path, line: Exchange) -> Exchange:
     """Return the line with the outcome from the complete response file, not the part file."""
     recorded = parse_json(read_file(response_file))
     message = recorded.get("message") or {}
@@ -133,7 +133,7 @@ def _set_aside(part: Path, error: Exception) -> None:
             "kind": "capture_error",
             "at": time.time(),
             "sequence": place[0] if place else None,
-            "detail": f"a part could not be recovered: {name}",
+            "detail": f"a part file could not be recovered: {name}",
         },
     )
 

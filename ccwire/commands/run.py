@@ -93,10 +93,18 @@ def command(
     if not quiet:
         print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:
+        _open_report(ctx, captures, claude_dir)
+    ctx.exit(code)
+
+
+def _open_report(ctx: click.Context, captures: Path, claude_dir: Path) -> None:
+    """Open the report; an error is printed, and the exit code stays that of the client."""
+    try:
         ctx.invoke(
             report.command, session="latest", open_it=True, captures=captures, claude_dir=claude_dir
         )
-    ctx.exit(code)
+    except click.ClickException as error:
+        error.show()
 
 
 def _troubles(log: Path) -> list[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from ccwire.options import UserError, json_option
+from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, numbered, print_table, progress_bar
 from ccwire.wire.versions import parse_version, version_range
 from correlate.schema.baseline import baseline_version, shipped
@@ -22,7 +22,7 @@ from correlate.schema.snapshot.json_schema import json_schemas
 from correlate.schema.snapshot.snapshot import ExamplePlace, Field, merge, paths, versions
 
 _HALF_SURE = 0.5
-_TOLD_UNREADABLE = 5
+_LISTED_UNREADABLE = 5
 _PATHS = click.Path(exists=True, path_type=Path)
 _NOTHING = "no captures or transcripts in {}; give a capture folder or Claude Code's folder."
 
@@ -75,13 +75,13 @@ def observe_command(
             (schema_dir / name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
     facts = _summary(observation, snapshot)
     if output is not None and as_json:
-        click.echo(orjson.dumps(facts))
+        print_json(facts, indent=False)
     elif output is not None:
         click.echo(
             f"{facts['buckets']} buckets, {facts['fields']} fields from {facts['exchanges']} "
             f"exchanges and {facts['records']} records of {version_range(versions(snapshot))}"
         )
-    _say_unreadable(observation)
+    _print_unreadable(observation)
 
 
 @command.command("diff")
@@ -99,7 +99,7 @@ def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: 
     changes = diff(_snapshot(old), _snapshot(new))
     shown = [c for c in changes if show_all or not _may_be_a_gap(c)]
     if as_json:
-        click.echo(orjson.dumps([change.to_json() for change in changes]))
+        print_json([change.to_json() for change in changes], indent=False)
     elif markdown:
         click.echo(changes_as_markdown(shown), nl=False)
     else:
@@ -132,7 +132,7 @@ def check_command(
     given = _load(baseline) if baseline is not None else None
     changes = drift(observation.by_version, lambda v: shipped(v) if given is None else given)
     if as_json:
-        click.echo(orjson.dumps([change.to_json() for change in changes]))
+        print_json([change.to_json() for change in changes], indent=False)
     elif markdown:
         click.echo(changes_as_markdown(changes), nl=False)
     else:
@@ -140,10 +140,9 @@ def check_command(
         against = baseline.name if baseline is not None else _baselines_of(observation)
         exchanges = numbered(observation.exchanges, "exchange")
         what = f"{exchanges} and {numbered(observation.records, 'record')}"
-        do_not_fit = "1 does not fit" if len(changes) == 1 else f"{len(changes)} do not fit"
-        drifted = do_not_fit if changes else "no drift"
-        click.echo(f"{what} against {against}: {drifted}.")
-    _say_unreadable(observation)
+        drifted = numbered(len(changes), "change") if changes else "no drift"
+        click.echo(f"{what} compared with {against}: {drifted}.")
+    _print_unreadable(observation)
     ctx.exit(1 if changes else 0)
 
 
@@ -155,9 +154,9 @@ def _print_changes(changes: Sequence[SchemaChange]) -> None:
         Column("change"),
         Column("where", grows=True),
         Column("before → after", grows=True),
-        Column("sure", right=True),
+        Column("confidence", right=True),
         Column("versions", grows=True),
-        Column("for example", grows=True),
+        Column("example", grows=True),
     )
     rows = [
         (
@@ -241,11 +240,11 @@ def _baselines_of(observation: Observation) -> str:
     return f"the baseline of {', '.join(names)}" if names else "no baseline"
 
 
-def _say_unreadable(observation: Observation) -> None:
-    for bad in observation.unreadable[:_TOLD_UNREADABLE]:
+def _print_unreadable(observation: Observation) -> None:
+    for bad in observation.unreadable[:_LISTED_UNREADABLE]:
         click.echo(
             f"ccwire: skipped {ExamplePlace(str(bad.path), bad.line)}: {bad.reason}.", err=True
         )
-    more = len(observation.unreadable) - _TOLD_UNREADABLE
+    more = len(observation.unreadable) - _LISTED_UNREADABLE
     if more > 0:
         click.echo(f"ccwire: skipped {more} more.", err=True)

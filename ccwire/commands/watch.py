@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-import orjson
 
 from addon.storage.traffic_log import summary
 from ccwire.options import UserError, captures_option, json_option
@@ -13,6 +12,7 @@ from ccwire.output.json_output import print_json
 from ccwire.output.tables import console
 from ccwire.output.watch_frame import FrameView
 from ccwire.output.watch_screen import LiveScreen, ScreenEnded
+from ccwire.wire.json_text import dump
 from correlate.watch.frame import SeenCall, View, call_json, frame
 from correlate.watch.tail import CaptureTail
 
@@ -91,4 +91,4 @@ def _line(call: SeenCall) -> str:
 
 
 def _json_line(call: SeenCall) -> str:
-    return orjson.dumps(call_json(call)).decode()
+    return dump(call_json(call)).decode()

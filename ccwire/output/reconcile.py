@@ -36,7 +36,7 @@ def print_session(
         for finding in session.findings:
             _print_evidence(to, finding)
     _print_totals(to, totals)
-    _print_gaps(to, totals)
+    _print_causes(to, totals)
     _print_conclusion(to, session, totals)
 
 
@@ -95,7 +95,7 @@ def _print_calls(to: Console, session: Reconciliation) -> None:
     columns += [Column("agent"), Column("model")] if wide else [Column("model")]
     groups = _GROUPS if wide else _NARROW_GROUPS
     columns += [Column(group.column, right=True) for group in groups]
-    columns += [Column("transcript less wire", grows=True), Column("verdict")]
+    columns += [Column("transcript - wire", grows=True), Column("verdict")]
     rows = [_call_row(finding, wide) for finding in session.findings]
     print_table(to, columns, rows)
 
@@ -152,7 +152,8 @@ def _print_totals(to: Console, totals: Totals) -> None:
     columns.append(Column("wire $", right=True))
     rows: list[list[str]] = []
     sections = []
-    for model in dict.fromkeys([*totals.wire.tokens, *totals.transcript.tokens]):
+    sides = [totals.wire, totals.transcript, *([state] if state else [])]
+    for model in dict.fromkeys(model for side in sides for model in side.tokens):
         rows.append([model])
         for token_class in TOKEN_CLASSES:
             row = _class_row(totals, model, token_class)
@@ -185,9 +186,9 @@ def _class_row(totals: Totals, model: str, token_class: TokenClass) -> list[str]
     return [*row, dollars(totals.wire.class_usd(model, token_class))]
 
 
-def _print_gaps(to: Console, totals: Totals) -> None:
-    gaps = [gap for gap in totals.gaps if gap.missing]
-    if not gaps:
+def _print_causes(to: Console, totals: Totals) -> None:
+    causes = [cause for cause in totals.causes if cause.missing]
+    if not causes:
         return
     columns = [
         Column("why the transcript differs", grows=True),
@@ -198,13 +199,13 @@ def _print_gaps(to: Console, totals: Totals) -> None:
     ]
     rows = [
         [
-            gap.label,
-            count(gap.findings),
-            signed(gap.missing.output),
-            signed(gap.missing.context),
-            dollars(None if gap.usd is None else float(gap.usd)),
+            cause.label,
+            count(cause.findings),
+            signed(cause.missing.output),
+            signed(cause.missing.context),
+            dollars(None if cause.usd is None else float(cause.usd)),
         ]
-        for gap in gaps
+        for cause in causes
     ]
     print_table(to, columns, rows)
 
@@ -225,7 +226,7 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
     for witness in session.witnesses:
         style = "" if witness.agrees else "yellow" if witness.explained else "red bold"
         to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}.", style))
-    for note in (*session.notes, *(f"transcript {bad} line" for bad in session.bad_lines)):
+    for note in (*session.notes, *(f"transcript {bad}" for bad in session.bad_lines)):
         to.print(Text(f"note: {note}", "yellow"))
     to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
     for finding in session.findings:
@@ -272,4 +273,4 @@ def _share(wire: Side, transcript: Side) -> str:
     if not wire.total.output or wire.total.output == transcript.total.output:
         return ""
     off = (transcript.total.output - wire.total.output) / wire.total.output
-    return f" ({off:+.0%} output)"
+    return f" ({off:+.0%} output)" if abs(off) >= 0.005 else ""

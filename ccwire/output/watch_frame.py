@@ -225,7 +225,7 @@ def _cost(sums: Sums) -> str:
 def _short_count(value: int) -> str:
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if value >= size:
-            return f"{value / size:.1f}{unit}" if value < 10 * size else f"{value // size}{unit}"
+            return f"{value / size:.1f}{unit}" if value < 10 * size else f"{value / size:.0f}{unit}"
     return str(value)
 
 

@@ -119,7 +119,7 @@ def value_at(usage: RawUsage, path: str) -> Any:
     return value
 
 
-class Names:
+class CountFields:
     """The field names that one side uses for the counts; reads and writes objects with them.
 
     If the sum of a group exceeds its classes, the rest counts as the first class: older objects

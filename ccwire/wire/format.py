@@ -7,6 +7,7 @@ described in docs/format.md, which a test compares with these dataclasses.
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, NotRequired, Self, TypedDict, TypeGuard
 
 from ccwire.wire.json_text import parse_json
@@ -123,6 +124,11 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def claude_dir(named: str | Path | None, environment: Mapping[str, str]) -> Path:
+    """Return Claude Code's folder: as named, else `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    return Path(named or environment.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser()
 
 
 def is_session_id(value: object) -> TypeGuard[str]:

@@ -8,7 +8,13 @@ API_HOST = "api.anthropic.com"
 STATSIG_HOST = "statsig.anthropic.com"
 DEFAULT_HOSTS = (API_HOST, STATSIG_HOST)  # captured unless other hosts are named
 
+ANTHROPIC_DOMAINS = ("anthropic.com", "claude.ai", "claude.com")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def is_anthropic(host: str) -> bool:
+    """Whether a host is one of Anthropic's domains, or in one."""
+    return any(host == domain or host.endswith(f".{domain}") for domain in ANTHROPIC_DOMAINS)
 
 
 def matches_host(host: str, patterns: Iterable[str]) -> bool:

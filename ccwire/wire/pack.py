@@ -84,10 +84,10 @@ def verify(pack: Path) -> list[PackedFile]:
     read = []
     for entry, data in members(pack):
         if _digest(data) != entry.sha256:
-            raise PackDamaged(f"{entry.name} in {pack.name} is not what it was")
+            raise PackDamaged(f"{entry.name} in {pack.name} does not match its digest")
         read.append(entry)
     if read != read_index(pack):
-        raise PackDamaged(f"{pack.name} does not hold all that its index says")
+        raise PackDamaged(f"{pack.name} lacks files that its index lists")
     return read
 
 
@@ -102,7 +102,7 @@ def restore(pack: Path, folder: Path) -> list[PackedFile]:
             raise PackDamaged(f"{entry.name} exists and differs from the one in {pack.name}")
     for entry in index:
         if described(folder / entry.name).sha256 != entry.sha256:
-            raise PackDamaged(f"{entry.name} did not come out of {pack.name} as it was")
+            raise PackDamaged(f"{entry.name} was not restored correctly from {pack.name}")
     sync_folder(folder)
     return index
 
@@ -140,7 +140,7 @@ def _index_of(pack: Path, tar: tarfile.TarFile) -> list[PackedFile]:
     index = [PackedFile(**entry) for entry in orjson.loads(file.read())]
     for entry in index:
         if parse_file_name(entry.name) is None or "/" in entry.name:  # a name is a path
-            raise PackDamaged(f"{pack.name} names {entry.name!r}, which is no exchange file")
+            raise PackDamaged(f"{pack.name} lists {entry.name!r}, which is not an exchange file")
     return index
 
 

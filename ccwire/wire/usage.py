@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter, sub
 from typing import Any, Self
 
-from ccwire.wire.counting import Group, Names, RawUsage, TokenClass, defined, token_class
+from ccwire.wire.counting import CountFields, Group, RawUsage, TokenClass, defined, token_class
 
 # Values that the client writes for fields that the API did not send.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")
@@ -139,11 +139,11 @@ TOKEN_CLASSES = defined((field.name, field.metadata) for field in fields(Tokens)
 TOKEN_GROUPS = tuple(dict.fromkeys(c.group for c in TOKEN_CLASSES))
 
 _SUMMED = [group for group in TOKEN_GROUPS if len(group.members) > 1]
-_API = Names(
+_API = CountFields(
     {c.name: c.path for c in TOKEN_CLASSES},
     {group.path: group.members for group in _SUMMED},
 )
-_CLIENT = Names(
+_CLIENT = CountFields(
     {c.name: c.client for c in TOKEN_CLASSES},
     {group.client: group.members for group in _SUMMED if group.client},
 )

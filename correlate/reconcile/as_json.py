@@ -24,7 +24,7 @@ def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
         "unexplained": session.unexplained,
         "verdicts": counted(session.findings),
         "transcript_alone": _alone(totals),
-        "differences": [_gap(gap) for gap in totals.gaps if gap.missing],
+        "differences": [_cause(cause) for cause in totals.causes if cause.missing],
         "witnesses": [_witness(witness) for witness in session.witnesses],
         "summary": asdict(summarize(session)),
         "agents": dict(session.agents),
@@ -142,12 +142,12 @@ def _alone(totals: Totals) -> dict[str, Any]:
     }
 
 
-def _gap(gap: Cause) -> dict[str, Any]:
+def _cause(cause: Cause) -> dict[str, Any]:
     return {
-        "verdict": gap.label,
-        "findings": gap.findings,
-        "wire_less_transcript": gap.missing.to_usage(),
-        "usd": None if gap.usd is None else float(gap.usd),
+        "verdict": cause.label,
+        "findings": cause.findings,
+        "wire_less_transcript": cause.missing.to_usage(),
+        "usd": None if cause.usd is None else float(cause.usd),
     }
 
 

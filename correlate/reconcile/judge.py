@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ccwire.wire.format import Exchange
 from ccwire.wire.usage import Difference, differences, output_of
 from correlate.reconcile.match import Joined, Pair
-from correlate.reconcile.purpose import Alike, Purpose, RequestFacts, purpose_of, repeats
+from correlate.reconcile.purpose import Alike, Reason, RequestFacts, purpose_of, repeats
 from correlate.reconcile.result import Finding, Origin
 from correlate.reconcile.verdicts import FindingKind, RequestClass, Verdict
 from correlate.transcript.reader import Transcript
@@ -132,9 +132,9 @@ class _Alone:
             call=call,
         )
 
-    def _kind(self, call: Exchange) -> Purpose:
+    def _kind(self, call: Exchange) -> Reason:
         if call.kind == "count_tokens":
-            return Purpose("count_tokens", ("a count_tokens call has no turn and is not billed",))
+            return Reason("count_tokens", ("a count_tokens call has no turn and is not billed",))
         if call.broken:
             return self._broken_kind(call)
         found = purpose_of(
@@ -147,14 +147,14 @@ class _Alone:
             return found
         files = self._transcript.files
         if not files.exists:
-            return Purpose("no-transcript", ("the session has no transcript file",))
+            return Reason("no-transcript", ("the session has no transcript file",))
         if call.agent_id and call.agent_id not in {agent.agent_id for agent in files.agents}:
             reason = f"agent {call.agent_id} has no transcript file"
-            return Purpose("no-transcript", (reason,))
+            return Reason("no-transcript", (reason,))
         reason = "complete answer, but no transcript line has its request id or message id"
-        return Purpose("unknown", (reason,))
+        return Reason("unknown", (reason,))
 
-    def _broken_kind(self, call: Exchange) -> Purpose:
+    def _broken_kind(self, call: Exchange) -> Reason:
         why = _what_broke(call)
         error = self._errors.get(call.request_id) if call.request_id else None
         if error is not None:
@@ -164,9 +164,9 @@ class _Alone:
             why = (*why, "a synthetic line contains its request id")
         for later in self._alike.to(call):
             if reason := repeats(call, later, self._evidence.facts):
-                return Purpose("retried", (*why, f"retried by call {later.sequence}: {reason}"))
+                return Reason("retried", (*why, f"retried by call {later.sequence}: {reason}"))
         aborted = call.ended_by == "client_disconnect"
-        return Purpose("aborted" if aborted else "failed", (*why, "no later call retries it"))
+        return Reason("aborted" if aborted else "failed", (*why, "no later call retries it"))
 
     def turn(self, turn: Turn) -> Finding:
         verdict, reasons = self._turn_verdict(turn)

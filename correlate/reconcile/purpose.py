@@ -63,7 +63,7 @@ class RequestFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class Reason:
     """The purpose of a call without a turn, with its evidence."""
 
     name: WireOnlyKind
@@ -82,24 +82,24 @@ def purpose_of(
     sources: Iterable[ApiRequest],
     *,
     turns_offer_tools: bool,
-) -> Purpose | None:
+) -> Reason | None:
     """Return the purpose of a finished call without a turn; None if it is unknown."""
     inferred = f", {facts.purpose} (inferred from the request)" if facts and facts.purpose else ""
     if named := one_of(_SIDE_CLASSES, call.request_class):
-        return Purpose(named, (f"request class {named}{inferred}",))
+        return Reason(named, (f"request class {named}{inferred}",))
     for source in sources:
         name = source.query_source or ""
         if _same_moment(call, source) and name and not name.startswith(_MAIN_SOURCES):
             evidence = (f"api-request.querySource {name}{inferred}",)
-            return Purpose("compaction" if "compact" in name else "auxiliary", evidence)
+            return Reason("compaction" if "compact" in name else "auxiliary", evidence)
     if facts is None:
         return None
     if facts.purpose is not None:
         evidence = (f"inferred from the request: {facts.purpose}",)
-        return Purpose("compaction" if facts.purpose == "compaction" else "auxiliary", evidence)
+        return Reason("compaction" if facts.purpose == "compaction" else "auxiliary", evidence)
     if not facts.tools and turns_offer_tools:
         reason = "inferred: the request has no tools, unlike calls with a turn"
-        return Purpose("auxiliary", (reason,))
+        return Reason("auxiliary", (reason,))
     return None
 
 

@@ -57,7 +57,7 @@ class Totals:
     wire: Side
     transcript: Side
     cost_state: Side | None
-    gaps: tuple[Cause, ...]
+    causes: tuple[Cause, ...]
 
     @property
     def off(self) -> Tokens:
@@ -102,7 +102,7 @@ def totals_of(session: Reconciliation) -> Totals:
         wire=_side(bills.wire for bills in _as_they_ended(bills)),
         transcript=_side(bills.transcript for bills in bills),
         cost_state=Side(tokens=witness.tokens, usd=witness.usd) if witness else None,
-        gaps=_gaps(bills),
+        causes=_causes(bills),
     )
 
 
@@ -153,18 +153,18 @@ def _side(bills: Iterable[_Bill]) -> Side:
     return Side(tokens, costs, tuple(unpriced), usd if costs or not unpriced else None)
 
 
-def _gaps(bills: Iterable[_Bills]) -> tuple[Cause, ...]:
-    gaps: dict[str, Cause] = {}
+def _causes(bills: Iterable[_Bills]) -> tuple[Cause, ...]:
+    causes: dict[str, Cause] = {}
     for both in bills:
         name = label(both.finding)
-        before = gaps.get(name, Cause(name, 0, Tokens(), Decimal(0)))
+        before = causes.get(name, Cause(name, 0, Tokens(), Decimal(0)))
         wire, transcript = both.wire.price, both.transcript.price
         usd = None
         if before.usd is not None and wire is not None and transcript is not None:
             usd = before.usd + wire.cost.total - transcript.cost.total
         missing = both.wire.tokens - both.transcript.tokens
-        gaps[name] = Cause(name, before.findings + 1, before.missing + missing, usd)
-    return tuple(gaps.values())
+        causes[name] = Cause(name, before.findings + 1, before.missing + missing, usd)
+    return tuple(causes.values())
 
 
 def _together(one: Side, other: Side) -> Side:

@@ -19,7 +19,7 @@ def unassigned_calls(exchanges: Sequence[Exchange], turns: Iterable[Turn]) -> li
     ids = {name for turn in turns for name in (turn.message_id, turn.request_id) if name}
     own = [e for e in exchanges if e.message_id in ids or e.request_id in ids]
     if not own:
-        own = [e for e in exchanges if any(_told_of(turn, e) for turn in turns)]
+        own = [e for e in exchanges if any(_belongs_to(turn, e) for turn in turns)]
     if not own:
         return []
     pids = {exchange.pid for exchange in own if exchange.pid is not None}
@@ -32,7 +32,7 @@ def unassigned_calls(exchanges: Sequence[Exchange], turns: Iterable[Turn]) -> li
     ]
 
 
-def _told_of(turn: Turn, exchange: Exchange) -> bool:
+def _belongs_to(turn: Turn, exchange: Exchange) -> bool:
     """Whether a turn reports this failed call; such a line has no ids, only the time matches."""
     if not turn.synthetic or turn.started is None or not exchange.failed:
         return False

@@ -125,7 +125,7 @@ def _explain(
     bases: Iterable[Tokens],
     earlier_unseen: bool,
 ) -> tuple[ResidualCause, str]:
-    """Return agrees, explained and evidence; only an exact match explains a difference."""
+    """Return the cause and its evidence; only an exact match explains a difference."""
     if not residual:
         return "none", "equals the wire exactly"
     for base in (Tokens(), *bases):

@@ -8,6 +8,7 @@ import http
 import re
 from collections.abc import Callable, Collection
 
+from ccwire.wire.hosts import ANTHROPIC_DOMAINS
 from ccwire.wire.versions import is_version
 from correlate.reconcile.purpose import PURPOSES
 from correlate.schema.observe.vocabulary import (
@@ -39,7 +40,9 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
 _MODEL = re.compile(
     r"claude-(?:[a-z]+-\d[\d.-]*|\d[\d.-]*-[a-z]+)(?:-(?:\d{8}|latest))?(?:\[1m\])?|<synthetic>"
 )
-_OUR_HOST = re.compile(r"([a-z0-9-]+\.)*(anthropic\.com|claude\.ai|claude\.com)(:\d+)?")
+_ANTHROPIC_HOST = re.compile(
+    rf"([a-z0-9-]+\.)*({'|'.join(map(re.escape, ANTHROPIC_DOMAINS))})(:\d+)?"
+)
 _URL = re.compile(r"(https?://)([^/?#]*)([^?#]*)(\?.*)?", re.DOTALL)
 _ERROR = re.compile(r"((?:[a-z]+_)*error: |)(.*)", re.DOTALL)
 # Fixed error texts of the API and of ccwire.
@@ -229,10 +232,10 @@ class Rules:
 
     def _host_name(self, value: str) -> str:
         self._host = value
-        return self._keep(value) if _OUR_HOST.fullmatch(value) else self.names.name(value)
+        return self._keep(value) if _ANTHROPIC_HOST.fullmatch(value) else self.names.name(value)
 
     def _api_path(self, value: str) -> str:
-        ours = _OUR_HOST.fullmatch(self._host) is not None
+        ours = _ANTHROPIC_HOST.fullmatch(self._host) is not None
         return "/".join(
             self._keep(step)
             if step in API_STEPS or (ours and is_field_name(step))
@@ -244,7 +247,11 @@ class Rules:
         found = _URL.fullmatch(value)
         if found is None:
             return self.names.text(value)
-        host = self._keep(found[2]) if _OUR_HOST.fullmatch(found[2]) else self.names.name(found[2])
+        host = (
+            self._keep(found[2])
+            if _ANTHROPIC_HOST.fullmatch(found[2])
+            else self.names.name(found[2])
+        )
         return found[1] + host + self._api_path(found[3]) + self._query(found[4] or "")
 
     def _query(self, text: str) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ccwire.wire.json_text import text
 from correlate.transcript.records import AgentResult
 from correlate.transcript.turns import Turn
+
+AgentTypeSource = Literal["tool call", "meta.json", "transcript"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +17,7 @@ class Agent:
 
     agent_id: str
     type: str | None = None
+    type_from: AgentTypeSource | None = None
     parent: str | None = None
     tool_use_id: str | None = None
 
@@ -54,11 +57,15 @@ def agents_of(
         launch = by_tool.get(tool_use_id) if tool_use_id else None
         if launch is None and prompt:
             launch = by_prompt.get(prompt)
+        kind, source = _first(
+            (launch.subagent_type if launch else None, "tool call"),
+            (text(meta.get("agentType")), "meta.json"),
+            (by_turn.get(agent_id), "transcript"),
+        )
         found[agent_id] = Agent(
             agent_id=agent_id,
-            type=(launch.subagent_type if launch else None)
-            or text(meta.get("agentType"))
-            or by_turn.get(agent_id),
+            type=kind,
+            type_from=source,
             parent=launch.by if launch else None,
             tool_use_id=tool_use_id or (launch.tool_use_id if launch else None),
         )
@@ -70,3 +77,9 @@ def _launches(turns: Iterable[Turn]) -> Iterable[Launch]:
         for block in turn.blocks:
             if block.tool in ("Task", "Agent"):
                 yield Launch(block.tool_use_id, block.subagent_type, block.prompt, turn.agent_id)
+
+
+def _first(
+    *candidates: tuple[str | None, AgentTypeSource],
+) -> tuple[str | None, AgentTypeSource | None]:
+    return next(((kind, source) for kind, source in candidates if kind), (None, None))

@@ -14,6 +14,7 @@ from ccwire.wire.format import (
     PART_SUFFIX,
     exchange_or_none,
     is_session_id,
+    parse_file_name,
 )
 from ccwire.wire.json_text import as_dict, parse_object
 from ccwire.wire.vocabulary import ENDPOINT_KINDS, one_of
@@ -120,7 +121,7 @@ class CaptureTail:
                 return None
             if known is None or (known.status is None and size != known.part_bytes):
                 with part.open("rb") as file:
-                    known = _flight(file.read(_HEAD_BYTES))
+                    known = _flight(part, file.read(_HEAD_BYTES))
         except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):  # or not a part file
             return None
         if known is None:
@@ -129,9 +130,10 @@ class CaptureTail:
         return self._parts[part]
 
 
-def _flight(data: bytes) -> InFlight | None:
+def _flight(part: Path, data: bytes) -> InFlight | None:
     lines = data.split(b"\n")[:-1]
-    if not lines:
+    name = parse_file_name(part.with_suffix(".json").name)
+    if not lines or name is None:
         return None
     request = parse_object(lines[0]).get("request")
     if not isinstance(request, dict):
@@ -140,7 +142,7 @@ def _flight(data: bytes) -> InFlight | None:
     response = as_dict(parse_object(lines[1]).get("response")) if len(lines) > 1 else {}
     return InFlight(
         flow_id=str(request.get("flow_id")),
-        sequence=int(request.get("sequence") or 0),
+        sequence=name[0],
         started=float(base.get("started") or 0.0),
         kind=one_of(ENDPOINT_KINDS, base.get("kind")) or "other",
         model=base.get("model"),

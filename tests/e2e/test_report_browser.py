@@ -242,6 +242,7 @@ def test_a_failed_call_shows_its_error_and_links_to_its_retry(page: Page, report
 
 def test_the_keyboard_reaches_a_call_in_the_timeline(page: Page, report: Report) -> None:
     opened(page, report)
+    page.until("document.querySelector('#timeline-chart svg') !== null")
     page.evaluate("document.querySelector('#timeline-chart .plot').focus()")
     for number in (1, 2, 3):
         page.press("ArrowRight")

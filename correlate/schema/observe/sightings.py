@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ccwire.wire.endpoints import kind_of
+from ccwire.wire.hosts import is_anthropic
 from ccwire.wire.versions import is_version
 from correlate.schema.observe.buckets import hook_target, record_target, sse_target
 from correlate.schema.observe.shapes import Shapes
 from correlate.schema.observe.vocabulary import is_beta, is_field_name
 
-_OUR_HOSTS = ("anthropic.com", "claude.ai", "claude.com")
 _CLIENTS = ("claude-cli/", "claude-code/", "claude-vscode/")
 _BETA = "anthropic-beta"
 _ERROR = 400
@@ -73,7 +73,7 @@ def is_hook(record: Mapping[str, Any]) -> bool:
 def endpoint(exchange: Mapping[str, Any]) -> str:
     """Return e.g. `POST /v1/messages`, with ids replaced by `:id` and foreign hosts omitted."""
     method, host = str(exchange.get("method")), str(exchange.get("host"))
-    if not host.endswith(_OUR_HOSTS):
+    if not is_anthropic(host):
         return f"{method} elsewhere"
     steps = str(exchange.get("path")).partition("?")[0].strip("/").split("/")
     path = "/".join(step if is_field_name(step) else ":id" for step in steps)

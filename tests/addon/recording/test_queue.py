@@ -23,7 +23,7 @@ class SlowSink:
     """Records every job; blocks while `go_on` is cleared."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.handled: list[tuple[Any, ...]] = []
         self.go_on = threading.Event()
         self.go_on.set()
         self.busy = threading.Event()
@@ -33,24 +33,24 @@ class SlowSink:
     def handle(self, job: Job) -> None:
         match job:
             case Failed(flow_id, error):
-                self.told.append(("failed", flow_id, type(error)))
+                self.handled.append(("failed", flow_id, type(error)))
                 if self.fails_at_failing:
                     raise RuntimeError("that too")
             case Begun(request):
-                self._tell("begin", job.flow_id, request.body)
+                self._record("begin", job.flow_id, request.body)
             case Answered(flow_id):
-                self._tell("answered", flow_id)
+                self._record("answered", flow_id)
             case Chunk(flow_id, _, data):
-                self._tell("chunk", flow_id, data)
+                self._record("chunk", flow_id, data)
             case Lost(flow_id):
-                self._tell("lost", flow_id)
+                self._record("lost", flow_id)
             case Ended(flow_id, _, ended_by):
-                self._tell("end", flow_id, ended_by)
+                self._record("end", flow_id, ended_by)
 
-    def _tell(self, *what: Any) -> None:
+    def _record(self, *what: Any) -> None:
         self.busy.set()
         self.go_on.wait(10)
-        self.told.append(what)
+        self.handled.append(what)
         if self.raising is not None:
             raise self.raising("made up")
 
@@ -59,7 +59,7 @@ class SlowSink:
     def idle(self) -> None: ...
 
     def close(self) -> None:
-        self.told.append(("close",))
+        self.handled.append(("close",))
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_everything_is_handed_over_in_order(sink: SlowSink, writer: Make) -> Non
         assert tee(chunk) is chunk
     one.put(Ended("f", 2.0, "http_end", None))
     one.close()
-    assert sink.told == [
+    assert sink.handled == [
         ("begin", "f", b"body"),
         ("answered", "f"),
         ("chunk", "f", b"a"),
@@ -142,7 +142,7 @@ def test_a_slow_disk_never_blocks_the_client_and_the_loss_is_recorded_once(
     sink.go_on.set()
     one.put(Ended("f", 2.0, "http_end", None))
     one.close()
-    assert sink.told[1:] == [
+    assert sink.handled[1:] == [
         *(("chunk", "f", chunk) for chunk in chunks[:3]),
         ("lost", "f"),
         ("end", "f", "http_end"),
@@ -158,9 +158,9 @@ def test_many_small_chunks_count_for_what_they_take(sink: SlowSink, writer: Make
         tee(b"x")
     sink.go_on.set()
     one.close()
-    kept = [what for what in sink.told if what[0] == "chunk"]
+    kept = [what for what in sink.handled if what[0] == "chunk"]
     assert 10 < len(kept) < 100
-    assert ("lost", "f") in sink.told
+    assert ("lost", "f") in sink.handled
 
 
 def test_a_request_for_a_full_queue_is_recorded_without_its_body(
@@ -172,7 +172,7 @@ def test_a_request_for_a_full_queue_is_recorded_without_its_body(
     one.put(Begun(request("next", b"y" * 5_000)))
     sink.go_on.set()
     one.close()
-    assert sink.told[1:] == [
+    assert sink.handled[1:] == [
         ("begin", "big", b"x" * 50_000),
         ("begin", "next", b""),
         ("lost", "next"),
@@ -185,10 +185,10 @@ def test_there_is_room_again_when_the_sink_has_caught_up(sink: SlowSink, writer:
     tee = one.tee("f")
     for number in range(5):
         tee(b"x" * 9000)
-        while len(sink.told) <= number:
+        while len(sink.handled) <= number:
             sink.busy.wait(0.01)
     one.close()
-    assert ("lost", "f") not in sink.told
+    assert ("lost", "f") not in sink.handled
 
 
 @pytest.mark.parametrize("fails_again", [False, True])
@@ -201,9 +201,9 @@ def test_whatever_goes_wrong_the_thread_goes_on(
     for number in range(3):
         one.put(Begun(request(f"f-{number}")))
     one.close()
-    failed = [what for what in sink.told if what[0] == "failed"]
+    failed = [what for what in sink.handled if what[0] == "failed"]
     assert failed == [("failed", f"f-{number}", RuntimeError) for number in range(3)]
-    assert sink.told[-1] == ("close",)
+    assert sink.handled[-1] == ("close",)
 
 
 def test_close_does_not_wait_forever_for_a_blocked_sink(
@@ -231,3 +231,14 @@ def test_a_real_recorder_receives_everything(tmp_path: Path) -> None:
         one.close()
         (line,) = real.lines(None)
     assert (line["complete"], line["response_bytes"]) == (True, len(START + STOP))
+
+
+def test_a_failed_process_lookup_loses_nothing(sink: SlowSink) -> None:
+    def fails(connection_id: str) -> None:
+        raise RuntimeError("made up")
+
+    one = JobQueue(sink, fails)
+    one.put(Begun(request("f", b"body")))
+    one.put(Ended("f", 2.0, "http_end", None))
+    one.close()
+    assert sink.handled == [("begin", "f", b"body"), ("end", "f", "http_end"), ("close",)]

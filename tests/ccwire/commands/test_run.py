@@ -44,6 +44,12 @@ def test_the_exit_code_and_the_output_are_the_commands_own(home: Path) -> None:
     assert "no exchange was captured" in ran.stderr
 
 
+def test_a_report_that_cannot_be_opened_keeps_the_exit_code(home: Path) -> None:
+    ran = run(home, "--quiet", "--open", "--", "sh", "-c", "exit 7")
+    assert ran.returncode == 7
+    assert ran.stderr.startswith("ccwire: there is no session in ")
+
+
 def test_a_signal_that_ends_the_command_gives_the_exit_code_of_shells(home: Path) -> None:
     assert run(home, "--quiet", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + 15
 

@@ -139,7 +139,7 @@ def test_check_is_quiet_and_0_where_nothing_drifted(
     ccwire("observe", captures, "-o", baseline)
     result = ccwire("check", "--baseline", baseline, captures)
     assert result.exit_code == 0
-    assert result.stdout == "10 exchanges and 0 records against baseline.json: no drift.\n"
+    assert result.stdout == "10 exchanges and 0 records compared with baseline.json: no drift.\n"
     assert ccwire("check", "--baseline", baseline, captures, "--json").stdout == "[]\n"
 
 
@@ -159,7 +159,7 @@ def test_check_ends_with_1_and_names_file_and_line(
     shown = ccwire("check", "--baseline", baseline, lines, drifted)
     assert shown.exit_code == 1
     assert shown.stdout.endswith(
-        "10 exchanges and 10 records against baseline.json: 2 do not fit.\n"
+        "10 exchanges and 10 records compared with baseline.json: 2 changes.\n"
     )
     markdown = ccwire("check", "--baseline", baseline, lines, drifted, "--markdown")
     assert markdown.exit_code == 1

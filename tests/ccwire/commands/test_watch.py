@@ -87,7 +87,7 @@ def test_at_80_columns_every_number_is_whole() -> None:
     assert "overloaded" not in text
     (finished,) = [row for row in lines if "agent000 sonnet-4-5" in row][-1:]
     assert finished.split()[3:] == [
-        *("sonnet-4-5", "200", "1.2M", "98k", "0%", "$9.6296", "2m", "150m")
+        *("sonnet-4-5", "200", "1.2M", "99k", "0%", "$9.6296", "2m", "150m")
     ]
     assert [row.split()[-1] for row in lines if " … " in row] == ["150m", "150m"]
     assert "drift: 1 not in the baseline" in text

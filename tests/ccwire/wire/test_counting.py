@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from ccwire.wire.counting import Group, Names, TokenClass, defined, token_class, value_at
+from ccwire.wire.counting import CountFields, Group, TokenClass, defined, token_class, value_at
 
 SUMMED = Group("both", "both of them", path="sum", client="clientSum")
 
@@ -50,7 +50,7 @@ def test_the_prompt_is_stacked_below_the_output_and_by_level() -> None:
     assert [g.key for g in sorted(groups, key=lambda g: g.stacking)] == ["low", "top", "out"]
 
 
-NAMES = Names({"a": "a", "b": "inner.b", "c": "inner.c", "d": None}, {"b_and_c": ("b", "c")})
+NAMES = CountFields({"a": "a", "b": "inner.b", "c": "inner.c", "d": None}, {"b_and_c": ("b", "c")})
 
 
 def test_counts_are_read_wherever_they_are() -> None:

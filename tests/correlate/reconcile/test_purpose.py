@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ccwire.wire.format import Exchange
-from correlate.reconcile.purpose import Purpose, facts_of, may_repeat, purpose_of, repeats
+from correlate.reconcile.purpose import Reason, facts_of, may_repeat, purpose_of, repeats
 from correlate.transcript.records import ApiRequest
 from lab.made_session import MadeSession
 
@@ -44,18 +44,18 @@ def test_a_purpose_is_inferred_from_the_request(body: dict[str, Any], purpose: s
 def test_the_request_class_comes_first_and_inferences_are_marked() -> None:
     facts = facts_of(said("x", "Write a title."))
     found = purpose_of(call(request_class="auxiliary"), facts, [], turns_offer_tools=True)
-    assert found == Purpose(
+    assert found == Reason(
         "auxiliary", ("request class auxiliary, title (inferred from the request)",)
     )
     found = purpose_of(call(request_class="compaction"), None, [], turns_offer_tools=True)
-    assert found == Purpose("compaction", ("request class compaction",))
+    assert found == Reason("compaction", ("request class compaction",))
 
 
 def test_a_query_source_at_the_same_moment_gives_the_kind() -> None:
     made = call(request_class=None)
     source = ApiRequest("r1", "compact", made.started - 0.1, None)
     found = purpose_of(made, None, [source], turns_offer_tools=True)
-    assert found == Purpose("compaction", ("api-request.querySource compact",))
+    assert found == Reason("compaction", ("api-request.querySource compact",))
 
 
 @pytest.mark.parametrize(

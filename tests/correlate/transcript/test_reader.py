@@ -80,7 +80,7 @@ def test_a_subagents_type_comes_from_the_tool_call_first(tmp_path: Path) -> None
     meta = path.parent / SESSION / "subagents" / "agent-a1.meta.json"
     meta.write_bytes(orjson.dumps({"agentType": "from-meta", "toolUseId": "toolu_x"}))
     assert read(tmp_path).agents == {
-        "a1": Agent(agent_id="a1", type="Explore", tool_use_id="toolu_x")
+        "a1": Agent(agent_id="a1", type="Explore", type_from="tool call", tool_use_id="toolu_x")
     }
 
 
@@ -90,7 +90,8 @@ def test_a_subagents_type_comes_from_meta_json_without_a_tool_call(tmp_path: Pat
     path = made.write(tmp_path)
     meta = path.parent / SESSION / "subagents" / "agent-a1.meta.json"
     meta.write_bytes(orjson.dumps({"agentType": "from-meta"}))
-    assert read(tmp_path).agents["a1"].type == "from-meta"
+    agent = read(tmp_path).agents["a1"]
+    assert (agent.type, agent.type_from) == ("from-meta", "meta.json")
     meta.write_bytes(b"{half")
     assert read(tmp_path).agents["a1"].type is None
 

@@ -211,7 +211,6 @@ def write_part(captures: Path, at: float, *lines: dict[str, Any], end: bytes = b
 PART = {
     "request": {
         "flow_id": "flow-9",
-        "sequence": 9,
         "base": {"started": NOW - 2, "kind": "messages", "model": "claude-opus-4-5"},
         "facts": {"agent_id": "a1", "agent_type": "Explore"},
     }
@@ -223,10 +222,12 @@ def test_a_part_file_is_a_call_in_flight(captures: Path) -> None:
     part = write_part(captures, NOW, PART)
     tail.look(NOW)
     (flight,) = tail.sessions[0].in_flight
+    assert flight.sequence == 9
     assert (flight.sequence, flight.agent_id, flight.status) == (9, "a1", None)
     write_part(captures, NOW, PART, {"response": {"status": 200, "at": NOW - 1}})
     tail.look(NOW)
     (flight,) = tail.sessions[0].in_flight
+    assert flight.sequence == 9
     assert (flight.status, flight.first_byte) == (200, NOW - 1)
     part.unlink()
     tail.look(NOW)

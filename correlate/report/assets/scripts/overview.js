@@ -91,7 +91,7 @@ function showMissing() {
   const missing = [
     ...data.missing,
     ...reconcile.notes,
-    ...reconcile.bad_lines.map((line) => `transcript line ${line}`),
+    ...reconcile.bad_lines.map((line) => `transcript ${line}`),
   ];
   byId('missing').hidden = !missing.length;
   const [shown, folded] = [missing.slice(0, 8), missing.slice(8)];
@@ -118,7 +118,7 @@ function showNavigation() {
     context: 'Context',
     calls: 'Calls',
     totals: 'Totals',
-    fills: 'Context parts',
+    'request-sizes': 'Context parts',
     compare: 'Compare',
     missing: 'Missing',
   };

@@ -19,7 +19,7 @@ const requestName = (request, names = laneNames) =>
 function showRequests() {
   const { requests } = data;
   if (!requests.length) {
-    byId('fills-chart').append(
+    byId('request-sizes-chart').append(
       make('p', { class: 'quiet' }, 'No request file is available.'),
     );
     return;
@@ -35,7 +35,7 @@ function showRequests() {
       (value) => showRequest(requests[Number(value)]),
     );
     pick.querySelector('select').value = String(best);
-    byId('fills-tools').append(pick);
+    byId('request-sizes-tools').append(pick);
   }
   showRequest(requests[best]);
 }
@@ -99,7 +99,7 @@ function showRequest(request) {
         servers.map(([name, size]) => ({ cells: [name, bytes(size), percent(size, whole)] })),
       )
     : null;
-  byId('fills-chart').replaceChildren(
+  byId('request-sizes-chart').replaceChildren(
     strip,
     make('div', { class: 'halves' }, make('div', {}, byPart, ...(mcp ? [mcp] : [])), items),
     make(

@@ -9,6 +9,7 @@ class Timeline {
     this.fold = true;
     this.zoom = 1;
     this.selected = null;
+    this.ring = null; // until it is drawn, when its size is known
     this.labels = make('div', { class: 'lane-labels', 'aria-hidden': 'true' });
     this.plot = make('div', {
       class: 'plot',
@@ -83,7 +84,7 @@ class Timeline {
   }
 
   select(bar, scroll) {
-    if (bar === this.selected && !scroll) return;
+    if (!this.ring || (bar === this.selected && !scroll)) return;
     this.selected = bar;
     this.ring.toggleAttribute('hidden', !bar);
     if (!bar) {
