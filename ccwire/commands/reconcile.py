@@ -71,14 +71,13 @@ def command(
         sessions = [captured_session(session or "", captures, claude_dir)]
     to = console()
     accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
-    narrow = (
-        narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
-        for found in accounts
-    )
     if every:
+        narrow = (narrowed(found, since_compact=since_compact) for found in accounts)
         unexplained = _print_all(narrow, None if as_json else to)
     else:
-        unexplained = _print_one(narrow, None if as_json else to, verbose)
+        (found,) = accounts  # to the end, so that the progress bar is gone
+        one = narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
+        unexplained = _print_one(one, None if as_json else to, verbose)
     ctx.exit(1 if unexplained else 0)
 
 
@@ -123,9 +122,8 @@ def _size(session: CapturedSession, claude: ClaudeDir) -> int:
     return transcript_files(claude, session.capture, session.session_id).size
 
 
-def _print_one(accounts: Iterator[Reconciliation], to: Console | None, verbose: bool) -> int:
+def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> int:
     """Print to the console, or as JSON if there is none."""
-    (session,) = accounts
     totals = totals_of(session)
     if to is None:
         print_json(session_json(session, totals))

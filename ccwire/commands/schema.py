@@ -22,6 +22,8 @@ from correlate.schema.snapshot.json_schema import json_schemas
 from correlate.schema.snapshot.snapshot import ExamplePlace, Field, merge, paths, versions
 
 _HALF_SURE = 0.5
+_WIDE = 120
+_NARROW_COLUMNS = 5  # without versions and example
 _LISTED_UNREADABLE = 5
 _PATHS = click.Path(exists=True, path_type=Path)
 _NOTHING = "no captures or transcripts in {}; give a capture folder or Claude Code's folder."
@@ -149,7 +151,8 @@ def check_command(
 def _print_changes(changes: Sequence[SchemaChange]) -> None:
     if not changes:
         return
-    columns = (
+    to = console()
+    columns = [
         Column("severity"),
         Column("change"),
         Column("where", grows=True),
@@ -157,7 +160,7 @@ def _print_changes(changes: Sequence[SchemaChange]) -> None:
         Column("confidence", right=True),
         Column("versions", grows=True),
         Column("example", grows=True),
-    )
+    ]
     rows = [
         (
             change.severity,
@@ -170,7 +173,8 @@ def _print_changes(changes: Sequence[SchemaChange]) -> None:
         )
         for change in changes
     ]
-    print_table(console(), columns, rows)
+    shown = len(columns) if to.width >= _WIDE else _NARROW_COLUMNS
+    print_table(to, columns[:shown], [row[:shown] for row in rows])
 
 
 def _may_be_a_gap(change: SchemaChange) -> bool:

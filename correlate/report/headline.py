@@ -24,7 +24,7 @@ def headline_of(session: Mapping[str, Any]) -> Headline:
     explained = sum(call["explained"] for call in session["calls"])
     left = session["unexplained"]
     against, agrees = _transcript(session)
-    sentence = f"{explained:,} of {calls:,} {_plural('call', calls)} reconciled"
+    sentence = f"{explained:,} of {calls:,} {_plural('call', calls)} explained"
     if left:
         sentence += f", {left:,} {_plural('finding', left)} unexplained"
     tone: Tone = "bad" if left else "good" if agrees else "warn"

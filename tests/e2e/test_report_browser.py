@@ -185,7 +185,7 @@ def test_the_rows_are_the_calls(page: Page, report: Report) -> None:
 def test_the_verdict_is_at_the_top(page: Page, report: Report) -> None:
     opened(page, report)
     assert page.evaluate("document.getElementById('verdict').textContent") == (
-        "7 of 7 calls reconciled, 1 finding unexplained; "
+        "7 of 7 calls explained, 1 finding unexplained; "
         "the transcript under-reports output by 99 %."
     )
 
@@ -296,7 +296,7 @@ def test_two_sessions_are_compared(page: Page, report: Report) -> None:
     opened(page, report)
     text = page.evaluate("document.querySelector('#compare').textContent")
     assert "Tools only in this session: mcp__lamp__on" in text
-    assert "1 of 1 call reconciled" in text
+    assert "1 of 1 call explained" in text
 
 
 def test_two_thousand_calls_open_and_filter_without_a_pause(page: Page, tmp_path: Path) -> None:
@@ -344,8 +344,8 @@ def spent(page: Page, act: Any) -> float:
 @pytest.mark.parametrize(
     ("version", "verdict", "sentence"),
     [
-        ("2.1.325", "match", "calls reconciled; the transcript matches the wire exactly."),
-        ("2.1.39", "placeholder", "calls reconciled; the transcript under-reports output by"),
+        ("2.1.325", "match", "calls explained; the transcript matches the wire exactly."),
+        ("2.1.39", "placeholder", "calls explained; the transcript under-reports output by"),
     ],
 )
 def test_a_real_session_with_three_subagents(

@@ -39,48 +39,48 @@ def session(
     [
         (
             session(),
-            "1 of 1 call reconciled; the transcript matches the wire exactly.",
+            "1 of 1 call explained; the transcript matches the wire exactly.",
             "good",
         ),
         (
             session(explained=(True,) * 41, wire=1000, told=620),
-            "41 of 41 calls reconciled; the transcript under-reports output by 38 %.",
+            "41 of 41 calls explained; the transcript under-reports output by 38 %.",
             "warn",
         ),
         (
             session(wire=1000, told=999),
-            "1 of 1 call reconciled; the transcript under-reports output by less than 1 %.",
+            "1 of 1 call explained; the transcript under-reports output by less than 1 %.",
             "warn",
         ),
         (
             session(wire=1000, told=1),
-            "1 of 1 call reconciled; the transcript under-reports output by more than 99 %.",
+            "1 of 1 call explained; the transcript under-reports output by more than 99 %.",
             "warn",
         ),
         (
             session(wire=1000, told=0),
-            "1 of 1 call reconciled; the transcript under-reports output by 100 %.",
+            "1 of 1 call explained; the transcript under-reports output by 100 %.",
             "warn",
         ),
         (
             session(wire=1000, told=1250),
-            "1 of 1 call reconciled; the transcript reports 250 more output than the wire.",
+            "1 of 1 call explained; the transcript reports 250 more output than the wire.",
             "warn",
         ),
         (
             session(prompt=(200, 150)),
-            "1 of 1 call reconciled; the transcript under-reports prompt tokens by 25 %.",
+            "1 of 1 call explained; the transcript under-reports prompt tokens by 25 %.",
             "warn",
         ),
         (
             session(explained=(True, False, False), unexplained=2),
-            "1 of 3 calls reconciled, 2 findings unexplained; "
+            "1 of 3 calls explained, 2 findings unexplained; "
             "the transcript matches the wire exactly.",
             "bad",
         ),
         (
             session(transcript=False, told=0),
-            "1 of 1 call reconciled; there is no transcript to compare with.",
+            "1 of 1 call explained; there is no transcript to compare with.",
             "warn",
         ),
         (session(explained=()), "No call of this session was captured.", "bad"),

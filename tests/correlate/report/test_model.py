@@ -44,7 +44,7 @@ def test_rows_add_up_to_the_totals(model: Model) -> None:
 def test_the_header_describes_the_session(model: Model) -> None:
     about = model["about"]
     assert about["verdict"] == {
-        "sentence": "6 of 6 calls reconciled; the transcript under-reports output by 99 %.",
+        "sentence": "6 of 6 calls explained; the transcript under-reports output by 99 %.",
         "tone": "warn",
     }
     assert (about["title"], about["project"]) == ("Please look at the file.", "/home/lab/project")

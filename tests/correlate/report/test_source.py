@@ -103,7 +103,7 @@ def test_a_session_without_a_transcript_is_shown(tmp_path: Path) -> None:
     assert (source.title, source.cwd) == (None, "/home/lab/project")
     model = page_model(source)
     assert model["about"]["verdict"]["sentence"] == (
-        "6 of 6 calls reconciled; there is no transcript to compare with."
+        "6 of 6 calls explained; there is no transcript to compare with."
     )
     assert "This report needs JavaScript" in render(model)
 

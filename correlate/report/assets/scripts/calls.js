@@ -7,7 +7,7 @@ const COLUMNS = [
   { name: 'Thread', class: 'lane' },
   { name: 'Model', class: 'model' },
   ...GROUPS.map(({ key, heading }) => ({ name: heading, class: `right tokens ${key}` })),
-  { name: 'Transcript − wire', class: 'right transcript' },
+  { name: 'Difference', class: 'right transcript' },
   { name: 'Took', class: 'right took' },
   { name: 'Verdict', class: 'verdict-cell' },
 ];

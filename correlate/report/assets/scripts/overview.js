@@ -118,7 +118,7 @@ function showNavigation() {
     context: 'Context',
     calls: 'Calls',
     totals: 'Totals',
-    'request-sizes': 'Context parts',
+    'request-sizes': 'Context by part',
     compare: 'Compare',
     missing: 'Missing',
   };
