@@ -14,6 +14,7 @@ from typing import Any
 
 from addon.hooks.sessions_file import SessionsFileError, read_document
 from addon.launch.environment import excludes
+from addon.launch.proxy import ca_cert
 from addon.storage.writable import existing_part, why_not_writable
 from ccwire.wire.format import TRAFFIC_LOG
 from ccwire.wire.hosts import DEFAULT_HOSTS
@@ -54,7 +55,7 @@ def mitmproxy() -> Check:
 
 
 def certificate(confdir: Path) -> Check:
-    path = confdir / "mitmproxy-ca-cert.pem"
+    path = ca_cert(confdir)
     if not path.exists():
         return Check("certificate", "not created yet; the proxy creates it on its first start")
     if not os.access(path, os.R_OK):

@@ -23,6 +23,16 @@ class ProxyError(Exception):
     """The proxy did not start; the message is the reason."""
 
 
+def default_confdir() -> Path:
+    """Return mitmproxy's own folder."""
+    return Path.home() / ".mitmproxy"
+
+
+def ca_cert(confdir: Path) -> Path:
+    """Return the certificate of mitmproxy's certificate authority."""
+    return confdir / "mitmproxy-ca-cert.pem"
+
+
 class Proxy:
     """A `mitmdump` process with the add-on; a context manager."""
 
@@ -41,7 +51,7 @@ class Proxy:
         self.captures = captures
         self.log = log
         self.port = port
-        self.confdir = confdir or Path.home() / ".mitmproxy"
+        self.confdir = confdir or default_confdir()
         self._options = {
             "capture_dir": captures,
             "capture_upstream": upstream,
@@ -54,7 +64,7 @@ class Proxy:
 
     @property
     def ca_cert(self) -> Path:
-        return self.confdir / "mitmproxy-ca-cert.pem"
+        return ca_cert(self.confdir)
 
     @property
     def pid(self) -> int:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from addon.claude_settings.files import scope_checks
 from addon.hooks.sessions import default_sessions_path
+from addon.launch.proxy import default_confdir
 from ccwire import checks
 from ccwire.options import captures_option, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
@@ -32,7 +33,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
     found = [
         checks.python(),
         checks.mitmproxy(),
-        checks.certificate(Path.home() / ".mitmproxy"),
+        checks.certificate(default_confdir()),
         checks.port(port),
         *(checks.Check(*line) for line in scope_checks(claude_dir, Path.cwd())),
         checks.sessions_map(default_sessions_path()),
