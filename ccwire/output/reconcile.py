@@ -95,7 +95,7 @@ def _print_calls(to: Console, session: Reconciliation) -> None:
     columns += [Column("agent"), Column("model")] if wide else [Column("model")]
     groups = _GROUPS if wide else _NARROW_GROUPS
     columns += [Column(group.column, right=True) for group in groups]
-    columns += [Column("transcript - wire", grows=True), Column("verdict")]
+    columns += [Column("difference", grows=True), Column("verdict")]
     rows = [_call_row(finding, wide) for finding in session.findings]
     print_table(to, columns, rows)
 
