@@ -1,4 +1,4 @@
-"""The wheel, installed: what it holds, and that a project's own modules do not get in its way."""
+"""The installed wheel: its contents, and that it imports nothing of the project it runs in."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Project:
         }
 
     def ccwire(self, *arguments: str | Path, code: int = 0) -> str:
-        """Runs the installed command in the project; gives its output."""
+        """Run the installed command in the project; return its output."""
         return self.run([self.python.parent / "ccwire", *arguments], code=code)
 
     def run(
@@ -252,7 +252,10 @@ def test_run_gives_the_exit_code_of_the_command(project: Project, tmp_path: Path
 
 
 def _uv(*arguments: str | Path) -> None:
-    subprocess.run([UV, "--quiet", *arguments], cwd=ROOT, check=True)
+    """Run uv from its cache, which `uv run` has filled; use the package index only if it fails."""
+    command = [UV, "--quiet", *arguments]
+    if subprocess.run([*command, "--offline"], cwd=ROOT, capture_output=True).returncode:
+        subprocess.run(command, cwd=ROOT, check=True)
 
 
 def _words(python: Path, program: str) -> list[str]:
