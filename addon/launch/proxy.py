@@ -47,6 +47,7 @@ class Proxy:
         sessions: Path | None = None,
         claude_dir: Path | None = None,
         confdir: Path | None = None,
+        run: str | None = None,
     ) -> None:
         self.captures = captures
         self.log = log
@@ -58,6 +59,7 @@ class Proxy:
             "capture_hosts": ",".join(hosts),
             "capture_sessions": sessions,
             "capture_claude_dir": claude_dir,
+            "capture_run": run,
             "confdir": self.confdir,
         }
         self._process: subprocess.Popen[bytes] | None = None

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ccwire.commands.run import _troubles
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
@@ -71,6 +69,18 @@ def test_a_command_that_does_not_exist_is_one_sentence(home: Path) -> None:
     assert ran.stderr == ("ccwire: command 'clade' not found; is it installed and on your PATH?\n")
 
 
+def test_a_file_that_is_not_executable_is_one_sentence(home: Path) -> None:
+    (home / "start.sh").write_text("#!/bin/sh\n")
+    (home / "folder").mkdir()
+    ran = run(home, "./start.sh")
+    assert (ran.returncode, ran.stderr) == (
+        2,
+        "ccwire: ./start.sh is not executable; make it so with `chmod +x ./start.sh`.\n",
+    )
+    ran = run(home, "./folder")
+    assert ran.stderr == "ccwire: ./folder is a folder; give the program in it.\n"
+
+
 @pytest.mark.parametrize("url", ["localhost", "http://[", "http://127.0.0.1:99999", "ftp://h"])
 def test_a_wrong_upstream_is_one_sentence(home: Path, url: str) -> None:
     ran = run(home, "--upstream", url, "sh")
@@ -84,17 +94,6 @@ def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: 
     ran = run(home, "--captures", "file", "--", "sh", "-c", "echo started")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "file is not writable (Not a directory); give --captures DIR." in ran.stderr
-
-
-def test_messages_of_the_capture_are_printed_once_afterwards(tmp_path: Path) -> None:
-    lost = "[12:00:02.000] ccwire: an exchange could not be captured (OSError: full)\n"
-    (tmp_path / "proxy.log").write_text(
-        "[12:00:01.000] HTTP(S) proxy listening at 127.0.0.1:1.\n"
-        "[12:00:01.000] ccwire: capturing api.anthropic.com into captures\n"
-        f"{lost}12:00:02  11111111  messages  claude-sonnet-4-5  200\n{lost}"
-    )
-    said = ["ccwire: an exchange could not be captured (OSError: full)"]
-    assert _troubles(tmp_path / "proxy.log") == said
 
 
 def test_nothing_is_left_running_or_behind(home: Path) -> None:

@@ -1,0 +1,73 @@
+"""The `--settings` file of one run: the user's own settings with our hooks added.
+
+The user's settings files do not change.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from addon.claude_settings.files import installed_scopes
+from addon.claude_settings.hooks_text import hook_command, hook_settings
+from addon.hooks.events import events_for
+from addon.launch.arguments import client_in, merged_settings, takes_settings, user_settings
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.versions import Version, announced_version
+
+_VERSION_SECONDS = 20
+
+
+class OverlayError(Exception):
+    """The user's `--settings` cannot be read; the message is one sentence."""
+
+
+def with_overlay(command: list[str], claude_dir: Path, project: Path, scratch: Path) -> list[str]:
+    """Add our hooks for this run, unless they are installed or the client lacks support."""
+    words = client_in(command)
+    if words is None or installed_scopes(claude_dir, project):
+        return command
+    start, arguments = command[:words], command[words:]
+    version = _version(start)
+    if version is None or not takes_settings(version, arguments):
+        return command
+    given = user_settings(arguments)
+    hooks = hook_settings(hook_command(), events_for(version))["hooks"]
+    merged = merged_settings(settings_value(given.value), hooks)
+    overlay = scratch / "settings.json"
+    overlay.touch(mode=0o600)
+    overlay.write_bytes(orjson.dumps(merged))
+    return [*start, "--settings", str(overlay), *given.arguments]
+
+
+def settings_value(given: str | None) -> Mapping[str, Any]:
+    """Parse the user's `--settings`: a file, or the JSON itself; raise OverlayError."""
+    if given is None:
+        return {}
+    try:
+        text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text()
+        value = parse_json(text)
+    except OSError as error:
+        raise OverlayError(f"--settings {given}: {error.strerror}.") from error
+    except ValueError as error:
+        raise OverlayError(f"--settings {given[:60]}: not valid JSON ({error}).") from error
+    if not isinstance(value, dict):
+        raise OverlayError(f"--settings {given[:60]}: not a JSON object.")
+    return value
+
+
+def _version(start: Sequence[str]) -> Version | None:
+    try:
+        ran = subprocess.run(
+            [*start, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return announced_version(ran.stdout)
