@@ -25,7 +25,14 @@ from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, prepare, recorder_for
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir
-from ccwire.wire.hosts import DEFAULT_HOSTS, LOOPBACK, matches_host, parse_base_url, port_of
+from ccwire.wire.hosts import (
+    DEFAULT_HOSTS,
+    LOOPBACK,
+    describe_hosts,
+    matches_host,
+    parse_base_url,
+    port_of,
+)
 from ccwire.wire.vocabulary import EndedBy
 
 logger = logging.getLogger("ccwire")
@@ -179,7 +186,7 @@ class Capture:
                 f"ccwire: the proxy listens on {ctx.options.listen_host}, so OTHER MACHINES CAN USE"
                 " IT; to prevent that, start it with --listen-host 127.0.0.1"
             )
-        logger.info(f"ccwire: capturing {', '.join(self._hosts)} into {paths.captures}")
+        logger.info(f"ccwire: capturing {describe_hosts(self._hosts)} into {paths.captures}")
 
     def _begin(self, flow: http.HTTPFlow) -> None:
         if self._queue is None:

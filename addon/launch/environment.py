@@ -5,7 +5,7 @@ It applies to one child process; the user's configuration does not change.
 
 from collections.abc import Mapping, Sequence
 
-from ccwire.wire.hosts import LOOPBACK
+from ccwire.wire.hosts import LOOPBACK, matches_host
 
 _PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
 
@@ -30,9 +30,21 @@ def proxied_environment(
 
 
 def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:
-    """Return whether an item of NO_PROXY would make a captured host bypass the proxy."""
+    """Return whether an item of NO_PROXY would make a captured host bypass the proxy.
+
+    An item names a host and all below it. The hosts are patterns, so both sides are compared label
+    by label, from the end.
+    """
     name = no_proxy.strip().lower().partition(":")[0].lstrip("*").lstrip(".")
-    return not name or any(host == name or host.endswith("." + name) for host in hosts)
+    return not name or matches_host(name, hosts) or any(_is_below(host, name) for host in hosts)
+
+
+def _is_below(pattern: str, domain: str) -> bool:
+    """Return whether a host that the pattern matches may be below the domain."""
+    labels, upper = pattern.split(".")[::-1], domain.split(".")[::-1]
+    return len(upper) < len(labels) and all(
+        matches_host(label, [part]) for label, part in zip(upper, labels, strict=False)
+    )
 
 
 def _listed(text: str) -> list[str]:

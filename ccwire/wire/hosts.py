@@ -1,12 +1,42 @@
 """The hosts that Claude Code calls, host patterns, and base URLs. Pure."""
 
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+
+from ccwire.wire.vocabulary import Provider
 
 API_HOST = "api.anthropic.com"
 STATSIG_HOST = "statsig.anthropic.com"
-DEFAULT_HOSTS = (API_HOST, STATSIG_HOST)  # captured unless other hosts are named
+
+# The hosts that a client builds from a region or resource, and their FIPS and private forms.
+PROVIDER_HOSTS: dict[Provider, tuple[str, ...]] = {
+    "anthropic": (
+        API_HOST,
+        STATSIG_HOST,
+        "aws-external-anthropic.*.api.aws",  # the Claude Platform on AWS and on Google Cloud
+        "claude.googleapis.com",
+        "claude.*.rep.googleapis.com",
+    ),
+    "bedrock": (
+        *(
+            f"{service}.*.{domain}"
+            for service in ("bedrock-runtime", "bedrock-runtime-fips", "bedrock", "bedrock-fips")
+            for domain in ("amazonaws.com", "amazonaws.com.cn", "amazonaws.eu", "api.aws")
+        ),
+        "vpce-*.bedrock-runtime.*.vpce.amazonaws.com",
+        "bedrock-mantle.*.api.aws",
+    ),
+    "vertex": (
+        "aiplatform.googleapis.com",
+        "*-aiplatform.googleapis.com",
+        "aiplatform.*.rep.googleapis.com",
+        "*-aiplatform-*.p.googleapis.com",
+    ),
+    "foundry": tuple(f"*.services.ai.azure.{domain}" for domain in ("com", "us", "cn")),
+}
+# Captured unless other hosts are named.
+DEFAULT_HOSTS = tuple(host for hosts in PROVIDER_HOSTS.values() for host in hosts)
 
 ANTHROPIC_DOMAINS = ("anthropic.com", "claude.ai", "claude.com")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -15,6 +45,20 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def is_anthropic(host: str) -> bool:
     """Whether a host is one of Anthropic's domains, or in one."""
     return any(host == domain or host.endswith(f".{domain}") for domain in ANTHROPIC_DOMAINS)
+
+
+def provider_of(host: str) -> Provider:
+    """Return whose API a host serves; any other host is a gateway."""
+    return next(
+        (name for name, hosts in PROVIDER_HOSTS.items() if matches_host(host, hosts)), "gateway"
+    )
+
+
+def describe_hosts(patterns: Sequence[str]) -> str:
+    """Return host patterns as one short text; the default ones as the names of the providers."""
+    if tuple(patterns) == DEFAULT_HOSTS:
+        return "the hosts of Anthropic, Bedrock, Vertex and Foundry"
+    return ", ".join(patterns)
 
 
 def matches_host(host: str, patterns: Iterable[str]) -> bool:

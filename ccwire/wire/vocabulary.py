@@ -40,6 +40,9 @@ EndpointKind = Literal[
     "other",
 ]
 
+# Whose API a call is sent to; a gateway is any host that none of the others is known to use.
+Provider = Literal["anthropic", "gateway", "bedrock", "vertex", "foundry"]
+
 Direction = Literal["req", "resp"]  # in the names of exchange files
 RecordDirection = Literal["request", "response"]  # in the `direction` field of the same files
 

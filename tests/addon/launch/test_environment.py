@@ -3,6 +3,7 @@
 import pytest
 
 from addon.launch.environment import excludes, proxied_environment
+from ccwire.wire.hosts import DEFAULT_HOSTS
 
 HOSTS = ("api.anthropic.com",)
 
@@ -40,3 +41,21 @@ def test_what_would_let_the_api_go_around_the_proxy_is_left_out() -> None:
 )
 def test_which_items_of_no_proxy_name_the_api(item: str, expected: bool) -> None:
     assert excludes(item, HOSTS) is expected
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("amazonaws.com", True),
+        (".us-east-1.amazonaws.com", True),
+        ("bedrock-runtime.us-east-1.amazonaws.com", True),
+        ("s3.us-east-1.amazonaws.com", False),
+        (".googleapis.com", True),
+        ("us-east5-aiplatform.googleapis.com", True),
+        ("storage.googleapis.com", False),
+        ("azure.com", True),
+        ("blob.core.windows.net", False),
+    ],
+)
+def test_which_items_of_no_proxy_name_the_hosts_of_a_cloud(item: str, expected: bool) -> None:
+    assert excludes(item, DEFAULT_HOSTS) is expected

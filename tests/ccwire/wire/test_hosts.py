@@ -1,6 +1,13 @@
 import pytest
 
-from ccwire.wire.hosts import DEFAULT_HOSTS, matches_host, parse_base_url, port_of
+from ccwire.wire.hosts import (
+    DEFAULT_HOSTS,
+    describe_hosts,
+    matches_host,
+    parse_base_url,
+    port_of,
+    provider_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -10,12 +17,42 @@ from ccwire.wire.hosts import DEFAULT_HOSTS, matches_host, parse_base_url, port_
         ("API.Anthropic.com", DEFAULT_HOSTS, True),
         ("anthropic.com", DEFAULT_HOSTS, False),
         ("api.anthropic.com.example.org", DEFAULT_HOSTS, False),
+        ("bedrock-runtime.us-east-1.amazonaws.com", DEFAULT_HOSTS, True),
+        ("bedrock-runtime-fips.us-gov-west-1.amazonaws.com", DEFAULT_HOSTS, True),
+        ("bedrock.eu-west-3.amazonaws.com", DEFAULT_HOSTS, True),
+        ("bedrock-runtime.cn-north-1.amazonaws.com.cn", DEFAULT_HOSTS, True),
+        ("s3.us-east-1.amazonaws.com", DEFAULT_HOSTS, False),
+        ("aiplatform.googleapis.com", DEFAULT_HOSTS, True),
+        ("us-east5-aiplatform.googleapis.com", DEFAULT_HOSTS, True),
+        ("aiplatform.eu.rep.googleapis.com", DEFAULT_HOSTS, True),
+        ("oauth2.googleapis.com", DEFAULT_HOSTS, False),
+        ("my-resource.services.ai.azure.com", DEFAULT_HOSTS, True),
+        ("login.microsoftonline.com", DEFAULT_HOSTS, False),
         ("eu.gateway.example.org", ["*.example.org"], True),
         ("api.anthropic.com", [], False),
     ],
 )
 def test_a_host_matches_a_pattern(host: str, patterns: list[str], expected: bool) -> None:
     assert matches_host(host, patterns) is expected
+
+
+@pytest.mark.parametrize(
+    ("host", "provider"),
+    [
+        ("api.anthropic.com", "anthropic"),
+        ("bedrock-runtime.us-east-1.amazonaws.com", "bedrock"),
+        ("aiplatform.us.rep.googleapis.com", "vertex"),
+        ("my-resource.services.ai.azure.com", "foundry"),
+        ("127.0.0.1", "gateway"),
+    ],
+)
+def test_a_host_belongs_to_a_provider(host: str, provider: str) -> None:
+    assert provider_of(host) == provider
+
+
+def test_the_default_hosts_are_described_by_their_providers() -> None:
+    assert describe_hosts(DEFAULT_HOSTS) == "the hosts of Anthropic, Bedrock, Vertex and Foundry"
+    assert describe_hosts(["a.example", "*.b.example"]) == "a.example, *.b.example"
 
 
 @pytest.mark.parametrize(
