@@ -19,7 +19,7 @@ from addon.recording.decode import decode_all
 from addon.recording.jobs import RequestSeen
 from addon.redaction.headers import auth_kind
 from addon.redaction.redactor import Redactor
-from ccwire.wire.endpoints import CALL_KINDS, kind_of
+from ccwire.wire.endpoints import CALL_KINDS, Endpoint, endpoint_of
 from ccwire.wire.json_text import text, whole
 
 
@@ -41,7 +41,8 @@ def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
     headers = joined_headers(redactor.headers(seen.headers))
     path, _, query = redactor.url(seen.target).partition("?")
     host = redactor.text(seen.host)
-    kind = kind_of(host, path)
+    endpoint = endpoint_of(host, path)
+    kind = endpoint.kind
     original = joined_headers(seen.headers)
     decoded, failed = decode_all(original.get("content-encoding", ""), seen.body)
     body = classify_body(original, decoded, failed, redactor, kind)
@@ -65,8 +66,8 @@ def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
             "host": host,
             "path": path,
             "kind": kind,
-            "model": text(known.get("model")),
-            "stream": known.get("stream") is True if kind == "messages" else None,
+            "model": endpoint.model or text(known.get("model")),
+            "stream": _is_streamed(endpoint, known),
             "max_tokens": whole(known.get("max_tokens")),
             "messages": _length(known.get("messages")),
             "tools": _length(known.get("tools")),
@@ -78,6 +79,12 @@ def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
         user_id_session=session_in_user_id(known),
         telemetry_session=None if kind in CALL_KINDS else session_in_telemetry(body.clean),
     )
+
+
+def _is_streamed(endpoint: Endpoint, body: dict[str, Any]) -> bool | None:
+    if endpoint.kind != "messages":
+        return None
+    return body.get("stream") is True if endpoint.stream is None else endpoint.stream
 
 
 def _port(seen: RequestSeen) -> str:

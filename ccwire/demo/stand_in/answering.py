@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+from ccwire.demo.stand_in import bedrock
 from ccwire.demo.stand_in.compression import Compressor, compressor
 from ccwire.demo.stand_in.http_messages import LAST_CHUNK, chunk, head
 from ccwire.demo.stand_in.ledger import Ledger, Sent
@@ -55,6 +56,7 @@ class Answering:
         self._reader = reader
         self._writer = writer
         self._recorded = False
+        self._is_bedrock = sent.request.provider == "bedrock"
 
     async def run(self) -> None:
         try:
@@ -68,7 +70,12 @@ class Answering:
             await self._send_json(200, self._ledger.to_json())
         elif request.kind == "count_tokens":
             self._sent.usage = {"input_tokens": 1_000 + request.body_bytes // 4}
-            await self._send_json(200, self._sent.usage)
+            counted = self._sent.usage
+            if self._is_bedrock:
+                counted = {"inputTokens": counted["input_tokens"]}
+            await self._send_json(200, counted)
+        elif self._is_bedrock and request.kind == "models":
+            await self._send_json(200, bedrock.inference_profiles())
         elif request.kind != "messages" or request.method != "POST":
             await self._send_json(200, _KNOWN.get(request.kind, {}))
         else:
@@ -86,6 +93,9 @@ class Answering:
         if failure.retry_after is not None:
             extra["retry-after"] = str(failure.retry_after)
         body = error_body(failure, self._call.request_id)
+        if self._is_bedrock:
+            named, body = bedrock.error_body(failure)
+            extra |= named
         await self._send_json(failure.status, body, ended="failed", extra=extra)
 
     async def _send_message(self, answer: Answer, usage: Usage) -> None:
@@ -93,7 +103,8 @@ class Answering:
         sent.message_id, sent.stop_reason = self._call.message_id, stop_reason(answer)
         sent.start_usage = sent.usage = usage.final()
         body = message(answer, self._call, usage)
-        await self._send_json(200, body, encoding=answer.encoding, claim=answer.claim)
+        extra = bedrock.metrics_headers(usage) if self._is_bedrock else {}
+        await self._send_json(200, body, encoding=answer.encoding, claim=answer.claim, extra=extra)
 
     async def _send_json(
         self,
@@ -123,12 +134,16 @@ class Answering:
     async def _send_stream(self, answer: Answer, usage: Usage) -> None:
         sent = self._sent
         sent.message_id = self._call.message_id
-        headers = self._headers("text/event-stream; charset=utf-8", answer.encoding)
+        kind = bedrock.CONTENT_TYPE if self._is_bedrock else "text/event-stream; charset=utf-8"
+        headers = self._headers(kind, answer.encoding)
         headers |= {"cache-control": "no-cache", "transfer-encoding": "chunked"}
         self._writer.write(head(200, headers))
         packer = compressor(answer.encoding) if answer.encoding else None
         paced = bool(answer.event_delay) or answer.stall_after is not None
-        for count, data in enumerate(_chunks(self._noted(answer, usage), answer)):
+        stream = self._noted(answer, usage)
+        if self._is_bedrock:
+            stream = bedrock.frames(stream, usage)
+        for count, data in enumerate(_chunks(stream, answer)):
             if count and (paced or count % _BREATHE == 0):
                 await self._pace(answer, count)
             self._writer.write(chunk(packer.piece(data) if packer else data))
@@ -190,19 +205,18 @@ class Answering:
 
     def _headers(self, content_type: str, encoding: str | None) -> dict[str, str]:
         self._sent.encoding = encoding
-        headers = {
-            "content-type": content_type,
-            "request-id": self._call.request_id,
-            "anthropic-organization-id": _ORGANIZATION,
-            "server": "lab",
-        }
+        headers = {"content-type": content_type, "server": "lab"}
+        if encoding:
+            headers["content-encoding"] = encoding
+        if self._is_bedrock:
+            return headers | {bedrock.REQUEST_ID: self._call.request_id}
+        headers["request-id"] = self._call.request_id
+        headers["anthropic-organization-id"] = _ORGANIZATION
         reset = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._sent.started + 60))
         for name, limit in _LIMITS.items():
             headers[f"anthropic-ratelimit-{name}-limit"] = str(limit)
             headers[f"anthropic-ratelimit-{name}-remaining"] = str(limit - self._sent.order % limit)
             headers[f"anthropic-ratelimit-{name}-reset"] = reset
-        if encoding:
-            headers["content-encoding"] = encoding
         return headers
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Self
 
-from ccwire.wire.endpoints import kind_of
+from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.json_text import dicts, parse_object
-from ccwire.wire.vocabulary import EndpointKind
+from ccwire.wire.vocabulary import EndpointKind, Provider
 
 _ENOUGH = 10_000  # characters of a prompt that identify a call
 _OLD_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
@@ -26,6 +26,7 @@ class Request:
     path: str
     headers: Mapping[str, str]  # names in lower case
     kind: EndpointKind
+    provider: Provider
     body_bytes: int
     body_sha256: str
     session_id: str | None
@@ -48,16 +49,18 @@ class Request:
             (m for m in reversed(messages) if m.get("role") != "system"), {}
         )
         after_tool = _brings_result(last)
+        endpoint = endpoint_of(headers.get("host", "").partition(":")[0], path)
         return cls(
             method=method,
             path=path,
             headers=headers,
-            kind=kind_of(headers.get("host", ""), path),
+            kind=endpoint.kind,
+            provider=endpoint.provider,
             body_bytes=len(body),
             body_sha256=hashlib.sha256(body).hexdigest(),
             session_id=_session_id(headers, content),
-            model=str(content.get("model") or ""),
-            stream=content.get("stream") is True,
+            model=endpoint.model or str(content.get("model") or ""),
+            stream=content.get("stream") is True if endpoint.stream is None else endpoint.stream,
             max_tokens=content.get("max_tokens"),
             messages=len(messages),
             tools=frozenset(str(tool.get("name")) for tool in dicts(content.get("tools"))),
@@ -69,8 +72,10 @@ class Request:
     def same_call(self) -> str:
         """Return a key that a call and its retries share; a retry may change `stream` only."""
         words = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))
+        # Bedrock and Vertex name the model and `stream` in the path.
+        path = self.path if self.provider not in ("bedrock", "vertex") else ""
         return hashlib.sha256(
-            repr((self.path, self.session_id, self.model, *words)).encode()
+            repr((path, self.session_id, self.model, *words)).encode()
         ).hexdigest()
 
 

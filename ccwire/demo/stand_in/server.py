@@ -113,7 +113,7 @@ class StandIn:
 
     def _open(self, request: Request) -> tuple[Sent, Call]:
         order, attempt = self.ledger.open(request)
-        call = Call(self._seed, order, request.model, request.tools)
+        call = Call(self._seed, order, request.model, request.tools, request.provider)
         sent = Sent(order, attempt, time.time(), request, call.request_id)
         sent.kept = [] if self._keep_events else None
         return sent, call

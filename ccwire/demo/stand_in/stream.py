@@ -9,6 +9,7 @@ import json
 import random
 import re
 import string
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +27,11 @@ from ccwire.demo.stand_in.scenario import (
     Usage,
     WebSearchResult,
 )
+from ccwire.wire.models import base_model
+from ccwire.wire.vocabulary import Provider
 
 _ALPHABET = string.ascii_letters + string.digits
+_MARKS: Mapping[Provider, str] = {"bedrock": "bdrk_", "vertex": "vrtx_"}  # in their ids
 _WORDS = re.compile(r"\s*\S+|\s+$")
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
@@ -40,6 +44,7 @@ class Call:
     order: int
     model: str
     offered: frozenset[str]  # the names of the tools the request offers
+    provider: Provider = "anthropic"
 
     def id(self, prefix: str, place: int = 0) -> str:
         chance = random.Random(f"{self.seed}/{self.order}/{prefix}/{place}")
@@ -47,11 +52,14 @@ class Call:
 
     @property
     def message_id(self) -> str:
-        return self.id("msg_01")
+        return self.id(f"msg_{_MARKS.get(self.provider, '')}01")
 
     @property
     def request_id(self) -> str:
-        return self.id("req_01")
+        if self.provider == "bedrock":
+            chance = random.Random(f"{self.seed}/{self.order}/request")
+            return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+        return self.id(f"req_{_MARKS.get(self.provider, '')}01")
 
 
 def usage_of(answer: Answer, call: Call) -> Usage:
@@ -125,7 +133,7 @@ def _head(call: Call) -> dict[str, Any]:
         "id": call.message_id,
         "type": "message",
         "role": "assistant",
-        "model": call.model,
+        "model": base_model(call.model),
         "stop_sequence": None,
     }
 

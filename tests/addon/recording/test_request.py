@@ -52,6 +52,20 @@ def test_a_request_is_read() -> None:
     assert file["body"]["data"]["model"] == "claude-sonnet-4-5"
 
 
+def test_a_path_may_name_what_the_body_does_not() -> None:
+    body = json.dumps({"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9}).encode()
+    model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    path = f"/model/{model.replace(':', '%3A')}/invoke-with-response-stream"
+    base = record(body, target=path, host="bedrock-runtime.us-east-1.amazonaws.com").base
+    assert (base["kind"], base["model"], base["stream"]) == ("messages", model, True)
+    assert (base["path"], base["max_tokens"]) == (path, 9)
+    once = record(body, target=f"/model/{model}/invoke").base
+    assert (once["model"], once["stream"]) == (model, False)
+    vertex = "/v1/projects/p/locations/r/publishers/anthropic/models/claude-x@1:rawPredict"
+    base = record(b'{"stream": true}', target=vertex).base
+    assert (base["kind"], base["model"], base["stream"]) == ("messages", "claude-x@1", False)
+
+
 @pytest.mark.parametrize(
     "field", ["model", "max_tokens", "messages", "tools", "metadata", "stream"]
 )

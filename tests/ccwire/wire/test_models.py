@@ -18,3 +18,32 @@ def test_a_short_name_has_neither_family_nor_date(model: str, short: str) -> Non
 
 def test_a_long_window_is_no_other_model() -> None:
     assert base_model("claude-opus-4-5[1m]") == base_model("claude-opus-4-5") == "claude-opus-4-5"
+
+
+@pytest.mark.parametrize(
+    ("model", "own"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929"),
+        ("global.anthropic.claude-opus-5-5", "claude-opus-5-5"),
+        ("anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5-haiku-20241022"),
+        ("us-gov.anthropic.claude-opus-4-6-v1[1m]", "claude-opus-4-6"),
+        (
+            "arn:aws:bedrock:us-east-1:1:inference-profile/eu.anthropic.claude-opus-4-7-v1:0",
+            "claude-opus-4-7",
+        ),
+        (
+            "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab12",
+            "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab12",
+        ),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20250929"),
+        ("claude-opus-5-5", "claude-opus-5-5"),
+    ],
+)
+def test_a_cloud_spells_the_same_model_in_its_own_way(model: str, own: str) -> None:
+    assert base_model(model) == own
+
+
+def test_the_short_name_is_the_same_on_every_cloud() -> None:
+    assert short_model("us.anthropic.claude-sonnet-4-5-20250929-v1:0") == "sonnet-4-5"
+    assert short_model("claude-sonnet-4-5@20250929") == "sonnet-4-5"
+    assert short_model("claude-opus-4-5[1m]") == "opus-4-5[1m]"

@@ -1,5 +1,6 @@
 """The stand-in over a real socket, and its ledger."""
 
+import base64
 import http.client
 import json
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.eventstream import EventStreamBuffer
 
 from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.scenario import Answer, Filler, Scenario, Text
@@ -262,3 +264,73 @@ def test_as_a_program_it_prints_its_url_and_leaves_its_ledger(tmp_path: Path) ->
         assert program.wait(5) == 0
     assert json.loads(ledger.read_text())[0] == told
     assert told["kind"] == "messages"
+
+
+_BEDROCK = "/model/us.anthropic.claude-lab-v1%3A0"
+_VERTEX = "/v1/projects/p/locations/r/publishers/anthropic/models"
+
+
+def test_bedrock_sends_frames_that_botocore_decodes() -> None:
+    with StandIn(scenarios.named("plain")) as api:
+        answer = ask(api, "lab:plain", path=f"{_BEDROCK}/invoke-with-response-stream")
+        data = answer.read()
+        (served,) = api.ledger.messages()
+    assert answer.headers["content-type"] == "application/vnd.amazon.eventstream"
+    assert answer.headers["x-amzn-requestid"] == served.request_id
+    assert "request-id" not in answer.headers
+    buffer = EventStreamBuffer()
+    buffer.add_data(data)
+    frames = list(buffer)
+    assert {frame.headers[":event-type"] for frame in frames} == {"chunk"}
+    events = [json.loads(base64.b64decode(json.loads(frame.payload)["bytes"])) for frame in frames]
+    assert events[0]["message"]["model"] == "claude-lab"
+    assert events[0]["message"]["id"] == served.message_id
+    assert served.model == "us.anthropic.claude-lab-v1:0"
+    metrics = events[-1]["amazon-bedrock-invocationMetrics"]
+    assert served.usage is not None
+    assert metrics["outputTokenCount"] == served.usage["output_tokens"]
+
+
+def test_bedrock_answers_without_a_stream_counts_and_lists() -> None:
+    with StandIn(scenarios.named("plain")) as api:
+        whole = ask(api, "lab:plain", path=f"{_BEDROCK}/invoke")
+        message = json.loads(whole.read())
+        counted = json.loads(ask(api, "x", path=f"{_BEDROCK}/count-tokens").read())
+        connection = connect(api)
+        connection.request("GET", "/inference-profiles?type=SYSTEM_DEFINED")
+        profiles = json.loads(connection.getresponse().read())
+        kinds = [served.kind for served in api.ledger.calls()]
+    assert message["type"] == "message"
+    assert whole.headers["x-amzn-bedrock-output-token-count"] == str(
+        message["usage"]["output_tokens"]
+    )
+    assert counted["inputTokens"] > 1000
+    assert profiles == {"inferenceProfileSummaries": []}
+    assert kinds == ["messages", "count_tokens", "models"]
+
+
+def test_bedrock_reports_a_failure_in_the_stream_as_an_exception() -> None:
+    with StandIn(always(Answer(content=(Text("a b"),), error_after=2))) as api:
+        data = ask(api, "go", path=f"{_BEDROCK}/invoke-with-response-stream").read()
+    buffer = EventStreamBuffer()
+    buffer.add_data(data)
+    *_, last = buffer
+    assert last.headers[":message-type"] == "exception"
+    assert last.headers[":exception-type"] == "serviceUnavailableException"
+
+
+def test_vertex_and_a_prefix_get_the_same_stream() -> None:
+    with StandIn(scenarios.named("plain")) as api:
+        vertex = ask(api, "lab:plain", path=f"{_VERTEX}/claude-lab@1:streamRawPredict")
+        events = vertex.read()
+        counted = json.loads(ask(api, "x", path=f"{_VERTEX}/count-tokens:rawPredict").read())
+        prefixed = ask(api, "lab:plain", path="/some/prefix/v1/messages")
+        prefixed.read()
+        calls = api.ledger.messages()
+    assert vertex.headers["content-type"].startswith("text/event-stream")
+    assert events.startswith(b"event: message_start") and counted["input_tokens"] > 1000
+    assert [(call.model, call.stream) for call in calls] == [
+        ("claude-lab@1", True),
+        ("claude-lab", True),
+    ]
+    assert vertex.headers["request-id"] == calls[0].request_id
