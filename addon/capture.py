@@ -7,6 +7,7 @@ through unchanged.
 import ipaddress
 import logging
 import os
+import sys
 import time
 import urllib.parse
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ from pathlib import Path
 from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import server_hooks
+
+# mitmproxy puts only this file's folder on the path, and the user's project may have an `addon`.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
