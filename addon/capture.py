@@ -28,7 +28,7 @@ from addon.recording.process import RemoteSink
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, prepare, recorder_for
 from addon.view import AnswerView
-from ccwire.wire.format import claude_dir
+from ccwire.wire.format import claude_dir, is_run_id
 from ccwire.wire.hosts import (
     DEFAULT_HOSTS,
     LOOPBACK,
@@ -69,6 +69,9 @@ class Capture:
             "capture_claude_dir", str, "", "Claude Code's folder (default: ~/.claude)."
         )
         loader.add_option(
+            "capture_run", str, "", "Folder for calls of programs without a session: run-NAME."
+        )
+        loader.add_option(
             "capture_upstream",
             str,
             "",
@@ -85,6 +88,10 @@ class Capture:
             self._upstream = _upstream(ctx.options.capture_upstream)
             if self._upstream is not None:
                 ctx.options.update(connection_strategy="lazy", upstream_cert=False)
+        if "capture_run" in updated and (run := ctx.options.capture_run) and not is_run_id(run):
+            raise exceptions.OptionsError(
+                "capture_run: expected run-NAME, of letters, digits and dashes, at most 64 in all."
+            )
         if "capture_dir" in updated and self._queue is not None:
             raise exceptions.OptionsError("capture_dir: set it when the proxy starts.")
 
@@ -177,6 +184,7 @@ class Capture:
             captures=Path(ctx.options.capture_dir).expanduser(),
             sessions=Path(ctx.options.capture_sessions or default_sessions_path()).expanduser(),
             claude_dir=claude_dir(ctx.options.capture_claude_dir, os.environ),
+            run=ctx.options.capture_run,
         )
         prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)

@@ -16,11 +16,13 @@ ProcessId = tuple[int, float]
 class SessionLookup:
     """Looks in sessions.json and the client's folder, and remembers what requests contained."""
 
-    def __init__(self, sessions: SessionsMap, claude_dir: Path) -> None:
+    def __init__(self, sessions: SessionsMap, claude_dir: Path, run: str | None = None) -> None:
         self._sessions = sessions
         self._claude_dir = claude_dir
+        self._run = run  # the folder of programs without a session
         self._named: dict[ProcessId, str] = {}  # the session in the process's latest requests
         self._clients: set[ProcessId] = set()
+        self._programs: set[ProcessId] = set()  # call the API and are no clients
 
     def name_session(self, process: ClientProcess | None, session_id: str) -> None:
         """Remember the session that a request of this process contained."""
@@ -31,22 +33,44 @@ class SessionLookup:
         """Remember that this process is a client, so that its ancestors are not looked up."""
         self._clients.add((process.pid, process.created))
 
+    def is_program(self, process: ClientProcess) -> None:
+        """Remember that this process calls the API and is no client."""
+        self._programs.add((process.pid, process.created))
+
     def entry(self, session_id: str) -> SessionEntry | None:
         found = [e for e in self._sessions.entries() if e.session_id == session_id]
         return found[-1] if found else None
 
-    def by_process(self, process: ClientProcess | None) -> str | None:
+    def by_process(self, process: ClientProcess | None, *, patient: bool = True) -> str | None:
+        """Look for the session of the process, or of its ancestors if it is no client.
+
+        A client that another client has started sends requests before one that shows that it is a
+        client. Without `patient`, ancestors count only for a process that certainly is none.
+        """
         if process is None:
             return None
         entries = self._sessions.entries()
         own = process.pid, process.created
-        for known in (own,) if own in self._clients else (own, *process.ancestors):
+        is_other = own not in self._clients and (patient or own in self._programs)
+        for known in (own, *process.ancestors) if is_other else (own,):
             entry = session_for_process(entries, *known)
             if entry is not None:
                 return entry.session_id
             if known in self._named:
                 return self._named[known]
         return None
+
+    def by_run(self, process: ClientProcess | None, *, is_program: bool = False) -> str | None:
+        """Return the run for a program that is no client and was started by none."""
+        if process is None:
+            return self._run if is_program else None
+        if (process.pid, process.created) not in self._programs:
+            return None
+        return None if any(one in self._clients for one in process.ancestors) else self._run
+
+    @property
+    def run(self) -> str | None:
+        return self._run
 
     def by_live_record(self, process: ClientProcess | None) -> str | None:
         """Look in `sessions/<pid>.json` in the client's folder; open no other file there."""

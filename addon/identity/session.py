@@ -28,7 +28,9 @@ class SessionEvidence:
     user_id: str | None = None
     process: str | None = None
     live_record: str | None = None
+    message_id: str | None = None
     telemetry: str | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ def identify(evidence: SessionEvidence) -> Identity:
         ("user_id", evidence.user_id),
         ("process", evidence.process),
         ("live_record", evidence.live_record),
+        ("message_id", evidence.message_id),
         ("telemetry", evidence.telemetry),
+        ("run", evidence.run),
     ]
     usable = [(source, value) for source, value in ranked if is_usable(value)]
     if not usable:

@@ -35,8 +35,26 @@ def owner(client: Address, proxy: Address, asked_first: Iterable[int]) -> int | 
     asked = list(asked_first)
     for pid in [*asked, *(pid for pid in _newest_first() if pid not in asked)]:
         if link in _open_files(pid):
-            return pid
+            return _opener(pid, link)
     return None
+
+
+def _opener(pid: int, link: str) -> int:
+    """Return the process that opened the socket: a child has inherited it until it runs a program.
+
+    The parent has it open too, and so on upwards.
+    """
+    while (parent := _parent(pid)) is not None and link in _open_files(parent):
+        pid = parent
+    return pid
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None  # exited
 
 
 def _asked(client: Address, proxy: Address) -> int | None:

@@ -30,10 +30,14 @@ class PendingExchanges:
         self._store = store
         self._index = index
         self._lookup = lookup
-        self._pending: dict[ClientProcess, list[_Pending]] = {}
+        self._pending: dict[ClientProcess | None, list[_Pending]] = {}
 
     def add(
-        self, process: ClientProcess, finished: Finished, telemetry: str | None, since: float
+        self,
+        process: ClientProcess | None,
+        finished: Finished,
+        telemetry: str | None,
+        since: float,
     ) -> None:
         """Add a finished exchange that is in the index of `unknown`."""
         pending = _Pending(finished, telemetry, since)
@@ -41,15 +45,18 @@ class PendingExchanges:
         if len(self._pending) > _MOST_PROCESSES:
             del self._pending[next(iter(self._pending))]
 
-    def file(self, patient_until: float) -> list[tuple[str, Finished]]:
+    def file(self, patient_until: float, *, is_last: bool = False) -> list[tuple[str, Finished]]:
         """Move exchanges to the session of their process, or of their telemetry if they are older.
 
-        Telemetry counts only for exchanges that have waited since before `patient_until`. Return
-        each moved exchange with its session; the caller writes the index.
+        Telemetry and ancestors count only for exchanges that have waited since before
+        `patient_until`. At last, the rest is filed under the run, if there is one. Return each
+        moved exchange with its session; the caller writes the index.
         """
         filed: list[tuple[str, Finished]] = []
         for process, pending in list(self._pending.items()):
             identity = self._session_of(process, pending, patient_until)
+            if identity.session_id is None and is_last:
+                identity = identify(SessionEvidence(run=self._lookup.run))
             if identity.session_id is None:
                 continue
             while pending:  # if a move fails, recovery finishes it, and the next call does the rest
@@ -59,14 +66,17 @@ class PendingExchanges:
         return filed
 
     def _session_of(
-        self, process: ClientProcess, pending: list[_Pending], patient_until: float
+        self, process: ClientProcess | None, pending: list[_Pending], patient_until: float
     ) -> Identity:
+        has_waited = pending[0].since < patient_until
         known = identify(
             SessionEvidence(
-                process=self._lookup.by_process(process),
+                process=self._lookup.by_process(process, patient=has_waited),
                 live_record=self._lookup.by_live_record(process),
             )
         )
+        if known.session_id is None:
+            known = identify(SessionEvidence(run=self._lookup.by_run(process)))
         if known.session_id is not None:
             return known
         named = (

@@ -24,7 +24,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Any, NoReturn, get_args
 
 from addon.recording.jobs import (
@@ -186,7 +185,7 @@ def main(log_pipe: int, paths: list[str]) -> None:
     log = _PipeLog(os.fdopen(log_pipe, "wb", buffering=0))
     log.send()  # the first message means that the process is running
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[log])
-    recorder = recorder_for(CapturePaths(*map(Path, paths)))
+    recorder = recorder_for(CapturePaths.from_arguments(paths))
     batches: Batches = queue.Queue(1)
     threading.Thread(target=_read_batches, args=(sys.stdin.buffer, batches), daemon=True).start()
     settled, is_due = time.monotonic(), False

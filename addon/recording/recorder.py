@@ -38,6 +38,7 @@ from addon.storage.files import write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
 from addon.storage.traffic_log import summary
+from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Gap
 from ccwire.wire.json_text import dump
 from ccwire.wire.vocabulary import EndedBy, GapKind
@@ -105,6 +106,8 @@ class Recorder:
         record = request_record(seen, self._redactor)
         if process is not None and record.facts.claude_version:
             self._lookup.is_client(process)
+        elif process is not None and _is_program(record):
+            self._lookup.is_program(process)
         identity = self._identify(record, process)
         try:
             self._open[seen.flow_id] = self._opened(seen, record, identity, process)
@@ -173,7 +176,7 @@ class Recorder:
         session_id = exchange.identity.session_id
         finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
         self._index.enter(session_id, finished)
-        if session_id is None and exchange.process is not None:
+        if session_id is None:
             hint = exchange.record.telemetry_session
             self._pending.add(exchange.process, finished, hint, at)
         else:
@@ -211,7 +214,7 @@ class Recorder:
             except Exception as error:
                 self._failed(flow_id, error)
         self.settle()
-        self._file_pending(math.inf)
+        self._file_pending(math.inf, is_last=True)
         self._drift.look(_CLOSING_SECONDS)
 
     def _failed(self, flow_id: str | None, error: Exception) -> None:
@@ -269,17 +272,20 @@ class Recorder:
             SessionEvidence(
                 header=record.header_session,
                 user_id=record.user_id_session,
-                process=self._lookup.by_process(process),
+                process=self._lookup.by_process(process, patient=False),
                 live_record=self._lookup.by_live_record(process),
                 telemetry=record.telemetry_session if process is None else None,
             )
         )
-        if identity.session_id and identity.identified_by in ("header", "user_id"):
+        if identity.session_id is None:
+            run = self._lookup.by_run(process, is_program=_is_program(record))
+            return identify(SessionEvidence(run=run))
+        if identity.identified_by in ("header", "user_id"):
             self._lookup.name_session(process, identity.session_id)
         return identity
 
-    def _file_pending(self, patient_until: float) -> None:
-        if filed := self._pending.file(patient_until):
+    def _file_pending(self, patient_until: float, *, is_last: bool = False) -> None:
+        if filed := self._pending.file(patient_until, is_last=is_last):
             self._index.write()
         for session_id, finished in filed:
             self._look_for_drift(session_id, finished)
@@ -306,6 +312,11 @@ class Recorder:
             "detail": detail,
         }
         self._index.gap(session_id, gap)
+
+
+def _is_program(record: RequestRecord) -> bool:
+    """Whether a program other than the client sent it; the client's calls have its user agent."""
+    return record.base["kind"] in CALL_KINDS and not record.facts.claude_version
 
 
 def _request_file(exchange: _OpenExchange, seen: RequestSeen) -> bytes:

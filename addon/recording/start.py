@@ -1,8 +1,9 @@
 """Prepares a capture folder and builds its recorder, in the proxy or in the writer process."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
@@ -21,6 +22,12 @@ class CapturePaths(NamedTuple):
     captures: Path
     sessions: Path  # the file that the hooks write
     claude_dir: Path
+    run: str = ""  # the folder of programs without a session; empty: `unknown`
+
+    @classmethod
+    def from_arguments(cls, arguments: Sequence[str]) -> Self:
+        captures, sessions, claude_dir, run = arguments
+        return cls(Path(captures), Path(sessions), Path(claude_dir), run)
 
 
 def prepare(paths: CapturePaths) -> None:
@@ -41,6 +48,6 @@ def prepare(paths: CapturePaths) -> None:
 
 
 def recorder_for(paths: CapturePaths) -> Recorder:
-    lookup = SessionLookup(SessionsMap(paths.sessions), paths.claude_dir)
+    lookup = SessionLookup(SessionsMap(paths.sessions), paths.claude_dir, paths.run or None)
     redactor = Redactor(redaction_key(paths.sessions.with_name(KEY_FILE)))
     return Recorder(CaptureStore(paths.captures), redactor, lookup)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, TypeGuard
 
 from ccwire.wire.counting import value_at
-from ccwire.wire.format import UNKNOWN, Exchange
+from ccwire.wire.format import UNKNOWN, Exchange, short_id
 from ccwire.wire.safe_text import one_line
 from ccwire.wire.times import clock
 from ccwire.wire.usage import TOKEN_GROUPS
@@ -14,7 +14,7 @@ def summary(session_id: str | None, exchange: Exchange) -> str:
     """Return one line: time, session, kind, model, status, tokens, cache share, seconds."""
     parts = [
         clock(exchange.started),
-        (session_id or UNKNOWN)[:8].ljust(8),
+        short_id(session_id or UNKNOWN).ljust(8),
         exchange.kind.ljust(12),
         exchange.model or "-",
         str(exchange.status or "---"),

@@ -11,7 +11,7 @@ from ccwire.output.json_output import print_json
 from ccwire.output.reconcile import print_all_row, print_grand_total, print_header, print_session
 from ccwire.output.tables import console, progress_bar
 from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
-from ccwire.wire.format import UNKNOWN
+from ccwire.wire.format import UNKNOWN, short_id
 from ccwire.wire.json_text import dump, parse_json
 from correlate.captures.folder import read_exchanges, session_folders, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
@@ -85,7 +85,7 @@ def _with_agent(session: Reconciliation, agent: str | None) -> Reconciliation:
     known = sorted({f.agent_id for f in session.findings if f.agent_id})
     if agent not in (None, "main") and not any(one.startswith(agent or "") for one in known):
         there = f"it has {', '.join(known)} and main" if known else "it has only main"
-        raise UserError(f"session {session.session_id[:8]} has no agent {agent}; {there}.")
+        raise UserError(f"session {short_id(session.session_id)} has no agent {agent}; {there}.")
     return session
 
 

@@ -8,6 +8,7 @@ import click
 from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.output.tables import progress_bar
 from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
+from ccwire.wire.format import short_id
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
@@ -47,7 +48,7 @@ def command(
     reconciler = SessionReconciler(captures, claude)
     source = _source(found, reconciler, claude)
     page = render(page_model(source, _source(other, reconciler, claude) if other else None))
-    target = output or Path(f"ccwire-report-{found.session_id[:8]}.html")
+    target = output or Path(f"ccwire-report-{short_id(found.session_id)}.html")
     try:
         target.touch(mode=0o600)  # as private as the capture that it shows
         size = target.write_bytes(page.encode())

@@ -10,6 +10,7 @@ from ccwire.options import captures_option, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, count, dollars, print_table
 from ccwire.session_list import SessionRow, session_rows
+from ccwire.wire.format import short_id
 from ccwire.wire.safe_text import shortened
 
 
@@ -54,7 +55,7 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
 
 def _cells(row: SessionRow, *, wide: bool) -> list[str]:
     cells = [
-        row.session_id[:8],
+        short_id(row.session_id),
         row.state or ("captured" if row.captured else "-"),
         _moment(row.started),
         count(row.calls) if row.captured else "-",

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ccwire.output.tables import dollars, numbered
-from ccwire.wire.format import UNKNOWN
+from ccwire.wire.format import short_id
 from ccwire.wire.models import short_model
 from ccwire.wire.safe_text import one_line, shortened
 from ccwire.wire.times import clock
@@ -58,7 +58,7 @@ def _headline(frame: Frame) -> Text:
 
 
 def _footer(frame: Frame) -> Text:
-    only = _short(frame.view.session_id) if frame.view.session_id else "all"
+    only = short_id(frame.view.session_id) if frame.view.session_id else "all"
     errors = "on" if frame.view.errors_only else "off"
     paused = "resume" if frame.view.paused else "pause"
     return Text(f"q quit   f session: {only}   e errors only: {errors}   p {paused}", style="dim")
@@ -103,7 +103,7 @@ def _session_rows(frame: Frame) -> list[tuple[str, Sums, str]]:
     rows = []
     for session in frame.sessions:
         version = f"  {one_line(session.version)}" if session.version else ""
-        rows.append((f"{_short(session.session_id)}{version}", session.total, "bold"))
+        rows.append((f"{short_id(session.session_id)}{version}", session.total, "bold"))
         if len(session.agents) > 1:
             rows += [
                 (f"  {_agent(session, agent_id)}", sums, "")
@@ -139,7 +139,7 @@ def _call_cells(call: SeenCall) -> list[str | Text]:
         status = Text("cut", style="red")
     return [
         clock(exchange.started),
-        _short(call.session_id),
+        short_id(call.session_id),
         one_line(exchange.agent_id or "main")[:8],
         shortened(name, 11),
         status,
@@ -157,7 +157,7 @@ def _flight_cells(session_id: str, flight: InFlight, now: float) -> list[str | T
     name = _model(flight.model) if flight.kind == "messages" else flight.kind
     return [
         clock(flight.started),
-        _short(session_id),
+        short_id(session_id),
         one_line(flight.agent_id or "main")[:8],
         shortened(name, 11),
         str(flight.status or "…"),
@@ -179,7 +179,7 @@ def _errors_table(frame: Frame, room: int, width: int) -> Table:
         exchange = call.exchange
         table.add_row(
             clock(exchange.started),
-            _short(call.session_id),
+            short_id(call.session_id),
             one_line(exchange.agent_id or "main")[:8],
             shortened(exchange.kind, 12),
             Text(str(exchange.status or "-"), style="red"),
@@ -206,10 +206,6 @@ def _agent(session: SessionWatch, agent_id: str | None) -> str:
         return "main"
     kind = session.agent_types.get(agent_id)
     return shortened(one_line(f"{agent_id[:8]} {kind or ''}").rstrip(), 26)
-
-
-def _short(session_id: str) -> str:
-    return session_id if session_id == UNKNOWN else session_id[:8]
 
 
 def _model(model: str | None) -> str:

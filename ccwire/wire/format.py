@@ -5,6 +5,7 @@ described in docs/format.md, which a test compares with these dataclasses.
 """
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -16,6 +17,7 @@ from ccwire.wire.vocabulary import Direction, EndedBy, EndpointKind, GapKind, Id
 FORMAT = 1
 
 UNKNOWN = "unknown"
+RUN_PREFIX = "run-"
 MANIFEST = "manifest.json"
 EXCHANGES = "exchanges.jsonl"
 TRAFFIC_LOG = "traffic.log"
@@ -134,6 +136,22 @@ def claude_dir(named: str | Path | None, environment: Mapping[str, str]) -> Path
 def is_session_id(value: object) -> TypeGuard[str]:
     """Whether it may become the name of a folder. The hook has the same rule, in `apply`."""
     return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
+
+
+def is_run_id(value: object) -> TypeGuard[str]:
+    """Whether it names a run: the folder of programs that have no session."""
+    return is_session_id(value) and value.startswith(RUN_PREFIX)
+
+
+def run_id(at: float, unique: str) -> str:
+    """`run-20261116-174133-1f3a`: the name of a run that started at that time."""
+    return f"{RUN_PREFIX}{time.strftime('%Y%m%d-%H%M%S', time.localtime(at))}-{unique}"
+
+
+def short_id(session_id: str) -> str:
+    """A session id as people read it; `unknown` and runs are not shortened."""
+    is_whole = session_id == UNKNOWN or is_run_id(session_id)
+    return session_id if is_whole else session_id[:8]
 
 
 def file_name(sequence: int, direction: Direction, path: str) -> str:

@@ -17,7 +17,9 @@ EndedBy = Literal[
 ]
 
 # What tied an exchange to its session, strongest evidence first.
-IdentifiedBy = Literal["header", "user_id", "process", "live_record", "telemetry", "none"]
+IdentifiedBy = Literal[
+    "header", "user_id", "process", "live_record", "message_id", "telemetry", "run", "none"
+]
 
 # Why something is missing from a session's capture.
 GapKind = Literal["capture_error", "recovered", "manifest_lost"]

@@ -116,6 +116,8 @@ def test_hosts_are_named_by_patterns(rig: Rig, hosts: list[str], host: str, capt
         {"capture_hosts": []},
         {"capture_hosts": [" , "]},
         {"capture_upstream": "127.0.0.1:8000"},
+        {"capture_run": "unknown"},
+        {"capture_run": "run-../x"},
         {"capture_upstream": "ftp://127.0.0.1"},
         {"capture_upstream": "http://"},
         {"capture_upstream": "http://127.0.0.1:99999"},

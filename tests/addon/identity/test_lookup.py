@@ -9,6 +9,7 @@ from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
 
+RUN = "run-1"
 CLIENT = ClientProcess(500, 1000.0, ((400, 900.0), (300, 800.0)))
 
 
@@ -24,7 +25,7 @@ class Folder:
         self._map = root / "sessions.json"
         self._live = root / "claude" / "sessions"
         self._live.mkdir(parents=True)
-        self.lookup = SessionLookup(SessionsMap(self._map), root / "claude")
+        self.lookup = SessionLookup(SessionsMap(self._map), root / "claude", RUN)
 
     def map(self, *entries: dict[str, Any]) -> None:
         self._map.write_text(json.dumps({"version": 1, "sessions": entries}))
@@ -52,6 +53,29 @@ def test_no_ancestor_speaks_for_a_client(folder: Folder) -> None:
     folder.map(entry("outer", 400, 900.0))
     folder.lookup.is_client(CLIENT)
     assert folder.lookup.by_process(CLIENT) is None
+
+
+def test_no_ancestor_speaks_for_a_process_that_may_still_turn_out_to_be_a_client(
+    folder: Folder,
+) -> None:
+    folder.map(entry("outer", 400, 900.0))
+    assert folder.lookup.by_process(CLIENT, patient=False) is None
+    folder.lookup.is_program(CLIENT)
+    assert folder.lookup.by_process(CLIENT, patient=False) == "outer"
+
+
+def test_a_program_that_is_no_client_belongs_to_the_run(folder: Folder) -> None:
+    assert folder.lookup.by_run(CLIENT) is None
+    folder.lookup.is_program(CLIENT)
+    assert folder.lookup.by_run(CLIENT) == RUN
+    assert folder.lookup.by_run(None) is None
+    assert folder.lookup.by_run(None, is_program=True) == RUN
+
+
+def test_a_program_that_a_client_started_waits_for_the_clients_session(folder: Folder) -> None:
+    folder.lookup.is_program(CLIENT)
+    folder.lookup.is_client(ClientProcess(400, 900.0))
+    assert folder.lookup.by_run(CLIENT) is None
 
 
 def test_another_process_that_had_the_pid_is_not_it(folder: Folder) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -61,6 +62,29 @@ def test_the_owner_of_a_connection_is_found(way: None, connection: tuple[Address
     assert found.pid == os.getpid()
     assert found.created == psutil.Process().create_time()
     assert table.find(*connection) == found  # asked first now
+
+
+def test_a_child_that_inherited_the_socket_is_not_its_owner(
+    connection: tuple[Address, Address],
+) -> None:
+    """A client that starts a hook or a tool forks; until exec, the child holds its sockets too."""
+    if not socket_table.is_there():
+        pytest.skip("needs /proc")
+    held = [int(path.name) for path in Path("/proc/self/fd").iterdir() if _is_socket(path)]
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=held)
+    try:
+        found = ProcessTable().find(*connection)
+    finally:
+        child.communicate()
+    assert found is not None
+    assert found.pid == os.getpid()
+
+
+def _is_socket(descriptor: Path) -> bool:
+    try:
+        return str(descriptor.readlink()).startswith("socket:")
+    except OSError:  # the one that listed the folder
+        return False
 
 
 def test_a_connection_that_is_gone_is_nobody_s(

@@ -63,8 +63,8 @@ def test_these_are_sessions(value: str) -> None:
 
 
 @property_test
-@given(values=st.lists(st.none() | st.text(max_size=5), min_size=5, max_size=5))
-def test_whatever_wins_may_be_a_folder(values: list[str | None]) -> None:
+@given(values=st.tuples(*[st.none() | st.text(max_size=5)] * len(SOURCES)))
+def test_whatever_wins_may_be_a_folder(values: tuple[str | None, ...]) -> None:
     identity = identify(SessionEvidence(**dict(zip(SOURCES, values, strict=True))))
     assert identity.session_id is None or is_session_id(identity.session_id)
 

@@ -24,12 +24,14 @@ STREAM = [("content-type", "text/event-stream"), ("request-id", "req_1")]
 class RecorderRig:
     """A recorder whose exchanges all come from one process, which may be in sessions.json."""
 
-    def __init__(self, root: Path, process: ClientProcess | None = None) -> None:
+    def __init__(
+        self, root: Path, process: ClientProcess | None = None, run: str | None = None
+    ) -> None:
         self.root = root
         self.store = CaptureStore(root / "captures")
         self._map = root / "sessions.json"
         self.process = process
-        self.lookup = SessionLookup(SessionsMap(self._map), root / "claude")
+        self.lookup = SessionLookup(SessionsMap(self._map), root / "claude", run)
         self.recorder = Recorder(self.store, Redactor(b"key"), self.lookup)
 
     def folder(self, session: str | None) -> Path:
@@ -118,5 +120,7 @@ class RecorderRig:
 
 
 @contextmanager
-def open_rig(root: Path, process: ClientProcess | None = None) -> Iterator[RecorderRig]:
-    yield RecorderRig(root, process)
+def open_rig(
+    root: Path, process: ClientProcess | None = None, run: str | None = None
+) -> Iterator[RecorderRig]:
+    yield RecorderRig(root, process, run)

@@ -161,3 +161,69 @@ def test_what_waits_for_too_many_processes_stays(
         rig.hooked("s-1", CLIENT)
         rig.recorder.settle()
         assert [line["flow_id"] for line in rig.lines(None)] == ["f-1", "f-2"]
+
+
+RUN = "run-1"
+AGENT: dict[str, Any] = {"headers": [("user-agent", "claude-cli/1.0.30 (external, cli)")]}
+
+
+def test_a_program_that_is_no_client_is_filed_under_the_run_at_once(tmp_path: Path) -> None:
+    rig = RecorderRig(tmp_path, CLIENT, RUN)
+    rig.whole("f-1", target="/api/hello")  # not a call, so it may be a client's
+    assert [line["flow_id"] for line in rig.lines(None)] == ["f-1"]
+    rig.whole("f-2")
+    assert [(line["flow_id"], line["identified_by"]) for line in rig.lines(RUN)] == [
+        ("f-2", "run"),
+        ("f-1", "run"),
+    ]
+    assert rig.lines(None) == []
+    manifest = rig.manifest(RUN)
+    assert (manifest["session_id"], manifest["conflicts"], manifest["evidence"]) == (
+        RUN,
+        0,
+        {"run": 2},
+    )
+
+
+def test_a_client_without_a_session_is_filed_under_the_run_when_the_proxy_stops(
+    tmp_path: Path,
+) -> None:
+    rig = RecorderRig(tmp_path, CLIENT, RUN)
+    rig.whole("f-1", **AGENT)
+    rig.recorder.settle()
+    assert [line["flow_id"] for line in rig.lines(None)] == ["f-1"]
+    rig.recorder.close()
+    assert [line["identified_by"] for line in rig.lines(RUN)] == ["run"]
+    assert rig.lines(None) == []
+
+
+def test_a_client_that_gets_its_session_is_not_filed_under_the_run(tmp_path: Path) -> None:
+    rig = RecorderRig(tmp_path, CLIENT, RUN)
+    rig.whole("f-1", target="/api/hello")
+    rig.whole("f-2", **AGENT)
+    rig.hooked("s-1", CLIENT)
+    rig.recorder.close()
+    assert [line["identified_by"] for line in rig.lines("s-1")] == ["process", "process"]
+    assert rig.lines(RUN) == []
+
+
+def test_a_program_of_an_unknown_process_is_filed_under_the_run(tmp_path: Path) -> None:
+    rig = RecorderRig(tmp_path, None, RUN)
+    rig.whole("f-1")
+    assert [line["identified_by"] for line in rig.lines(RUN)] == ["run"]
+    rig.whole("f-2", **AGENT)
+    rig.recorder.close()
+    assert [line["flow_id"] for line in rig.lines(RUN)] == ["f-1", "f-2"]
+
+
+def test_a_program_that_names_a_session_is_filed_with_it(tmp_path: Path) -> None:
+    rig = RecorderRig(tmp_path, CLIENT, RUN)
+    rig.whole("f-1", "s-1")
+    assert [line["identified_by"] for line in rig.lines("s-1")] == ["header"]
+    assert rig.manifest("s-1")["conflicts"] == 0
+
+
+def test_without_a_run_a_program_stays_unknown(rig: RecorderRig) -> None:
+    rig.whole("f-1")
+    rig.recorder.close()
+    assert [line["identified_by"] for line in rig.lines(None)] == ["none"]
