@@ -1,32 +1,48 @@
-"""The environment that makes a client use the proxy. Pure.
+"""The environment that makes a program use the proxy. Pure.
 
 It applies to one child process; the user's configuration does not change.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ccwire.wire.hosts import LOOPBACK, matches_host
 
 _PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
+_NODE_FETCH = Path(__file__).parent / "node_fetch.cjs"
 
 
 def proxied_environment(
-    environment: Mapping[str, str], port: int, ca_file: str, hosts: Sequence[str] = ()
+    environment: Mapping[str, str], port: int, trust: Mapping[str, str], hosts: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the child's environment: proxy for all but loopback, and trust in its certificate."""
-    child = dict(environment)
+    """Return the child's environment: proxy for all but loopback, and trust in its certificate.
+
+    `trust` names the files with its certificate, as `addon.launch.trust.write_trust` returns them.
+    """
+    child = {**environment, **trust}
     for name in _PROXY_NAMES:
         child[name] = f"http://127.0.0.1:{port}"
     child.pop("ALL_PROXY", None)
     child.pop("all_proxy", None)
-    kept = [
-        item
-        for item in _listed(environment.get("NO_PROXY") or environment.get("no_proxy") or "")
-        if not excludes(item, hosts)
-    ]
-    child["NO_PROXY"] = child["no_proxy"] = ",".join(dict.fromkeys([*kept, *LOOPBACK]))
-    child["NODE_EXTRA_CA_CERTS"] = ca_file
+    child["NO_PROXY"] = child["no_proxy"] = ",".join(direct_hosts(environment, hosts))
     return child
+
+
+def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that make Node's own fetch() use the proxy, as the client's does.
+
+    Newer releases have a variable for it; a script changes the older ones.
+    """
+    script = str(_NODE_FETCH).replace("\\", "\\\\")
+    options = [environment.get("NODE_OPTIONS", ""), f'--require "{script}"']
+    return {"NODE_USE_ENV_PROXY": "1", "NODE_OPTIONS": " ".join(options).strip()}
+
+
+def direct_hosts(environment: Mapping[str, str], hosts: Sequence[str] = ()) -> list[str]:
+    """Return the hosts to reach directly: the user's NO_PROXY but captured ones, and loopback."""
+    named = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
+    kept = [item for item in _listed(named) if not excludes(item, hosts)]
+    return list(dict.fromkeys([*kept, *LOOPBACK]))
 
 
 def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:

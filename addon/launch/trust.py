@@ -31,6 +31,19 @@ _KEYCHAIN = ("security", "find-certificate", "-a", "-p", "/Library/Keychains/Sys
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
+def write_trust(environment: Mapping[str, str], own: Path, folder: Path) -> dict[str, str]:
+    """Write bundles with the proxy's certificate, and return the variables that name them."""
+    ours = own.read_bytes()
+    bundle = folder / "trusted.pem"
+    bundle.write_bytes(merged(trusted_certificates(environment), ours))
+    variables = {name: str(bundle) for name in REPLACING}
+    for name in ADDING:
+        added = folder / f"{name.lower()}.pem"
+        added.write_bytes(merged(*_read(environment.get(name, "")), ours))
+        variables[name] = str(added)
+    return variables
+
+
 def trusted_certificates(environment: Mapping[str, str]) -> bytes:
     """Return every certificate that a program started here would trust, as PEM.
 

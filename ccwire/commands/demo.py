@@ -100,7 +100,7 @@ def _run_simulated(
     arguments = python_command(_CLIENT, "--as", version, "-p", scenario.prompt)
     ran = subprocess.run(
         [*arguments, "--settings", json.dumps(settings)],
-        env=proxied_environment(clean, proxy.port, str(proxy.ca_cert)),
+        env=proxied_environment(clean, proxy.port, {"NODE_EXTRA_CA_CERTS": str(proxy.ca_cert)}),
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,

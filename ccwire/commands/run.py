@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from addon.launch.child import child_environment
 from addon.launch.client import run_behind
-from addon.launch.environment import proxied_environment
 from addon.launch.overlay import OverlayError, with_overlay
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import troubles
@@ -70,8 +70,14 @@ def command(
         try:
             arguments = with_overlay([program, *command[1:]], claude_dir, Path.cwd(), scratch)
             with proxy:
-                ca = _ca_file(proxy.ca_cert, os.environ.get("NODE_EXTRA_CA_CERTS"), scratch)
-                environment = proxied_environment(os.environ, proxy.port, str(ca), DEFAULT_HOSTS)
+                environment = child_environment(
+                    os.environ,
+                    command,
+                    port=proxy.port,
+                    ca_cert=proxy.ca_cert,
+                    hosts=DEFAULT_HOSTS,
+                    scratch=scratch,
+                )
                 code = run_behind(proxy, arguments, environment)
             log = proxy.log.read_text(errors="replace")
         except OverlayError as error:
@@ -117,16 +123,3 @@ def _check_upstream(upstream: str | None) -> None:
         parse_base_url(upstream)
     except ValueError as error:
         raise UserError(f"--upstream: {error}.") from None
-
-
-def _ca_file(own: Path, users: str | None, scratch: Path) -> Path:
-    """Return the proxy's certificate, bundled with the user's extra ones if there are any."""
-    if not users:
-        return own
-    try:
-        theirs = Path(users).read_bytes()
-    except OSError:
-        return own  # the client also ignores a file that it cannot read
-    bundle = scratch / "ca-bundle.pem"
-    bundle.write_bytes(theirs.rstrip() + b"\n" + own.read_bytes())
-    return bundle

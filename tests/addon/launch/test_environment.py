@@ -6,10 +6,11 @@ from addon.launch.environment import excludes, proxied_environment
 from ccwire.wire.hosts import DEFAULT_HOSTS
 
 HOSTS = ("api.anthropic.com",)
+TRUST = {"NODE_EXTRA_CA_CERTS": "/ca.pem"}
 
 
 def test_the_proxy_is_set_and_loopback_goes_around_it() -> None:
-    child = proxied_environment({"PATH": "/bin"}, 4242, "/ca.pem", HOSTS)
+    child = proxied_environment({"PATH": "/bin"}, 4242, TRUST, HOSTS)
     assert child["HTTPS_PROXY"] == child["https_proxy"] == "http://127.0.0.1:4242"
     assert child["HTTP_PROXY"] == child["http_proxy"] == "http://127.0.0.1:4242"
     assert child["NO_PROXY"] == "localhost,127.0.0.1,::1"
@@ -17,12 +18,12 @@ def test_the_proxy_is_set_and_loopback_goes_around_it() -> None:
 
 
 def test_the_users_no_proxy_is_kept_and_extended() -> None:
-    child = proxied_environment({"NO_PROXY": "intra.example, localhost"}, 1, "/ca", HOSTS)
+    child = proxied_environment({"NO_PROXY": "intra.example, localhost"}, 1, TRUST, HOSTS)
     assert child["NO_PROXY"] == "intra.example,localhost,127.0.0.1,::1"
 
 
 def test_what_would_let_the_api_go_around_the_proxy_is_left_out() -> None:
-    child = proxied_environment({"no_proxy": "*,.anthropic.com,other.example"}, 1, "/ca", HOSTS)
+    child = proxied_environment({"no_proxy": "*,.anthropic.com,other.example"}, 1, TRUST, HOSTS)
     assert child["no_proxy"] == "other.example,localhost,127.0.0.1,::1"
 
 

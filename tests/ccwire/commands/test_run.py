@@ -53,14 +53,17 @@ def test_a_signal_that_ends_the_command_gives_the_exit_code_of_shells(home: Path
 
 
 def test_the_child_trusts_the_proxy_and_keeps_the_users_certificates(home: Path) -> None:
-    theirs = home / "theirs.pem"
-    theirs.write_text("THEIR CERTIFICATE\n")
-    script = 'echo "$HTTPS_PROXY"; cat "$NODE_EXTRA_CA_CERTS"'
-    ran = run(home, "--", "sh", "-c", script, NODE_EXTRA_CA_CERTS=str(theirs))
-    proxy, *bundle = ran.stdout.splitlines()
-    assert proxy.startswith("http://127.0.0.1:")
-    assert bundle[0] == "THEIR CERTIFICATE"
-    assert bundle[1] == "-----BEGIN CERTIFICATE-----"
+    theirs = "-----BEGIN CERTIFICATE-----\nTHEIRS\n-----END CERTIFICATE-----\n"
+    (home / "theirs.pem").write_text(theirs)
+    script = 'echo "$HTTPS_PROXY"; cat "$NODE_EXTRA_CA_CERTS"; echo =; cat "$SSL_CERT_FILE"'
+    named = str(home / "theirs.pem")
+    ran = run(home, "--", "sh", "-c", script, NODE_EXTRA_CA_CERTS=named)
+    added, _, bundle = ran.stdout.partition("=\n")
+    own = (home / ".mitmproxy" / "mitmproxy-ca-cert.pem").read_text()
+    assert added.startswith("http://127.0.0.1:")
+    assert added.endswith(theirs + own)
+    assert theirs in bundle
+    assert bundle.endswith(own)
 
 
 def test_a_command_that_does_not_exist_is_one_sentence(home: Path) -> None:
