@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
+from addon.launch.proxy_log import Connections
 from addon.recording import process
 from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen, Sink
 from addon.recording.process import RemoteSink
@@ -51,6 +52,7 @@ class Capture:
         self._queue: JobQueue | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
+        self._connections = Connections()
         self._stopped = False
 
     def load(self, loader: Loader) -> None:
@@ -107,6 +109,7 @@ class Capture:
             self._in_flight.clear()
             self._queue.close()
             self._queue = None
+            logger.info(f"ccwire: {self._connections.to_line()}")
         if self._resolver is not None:
             self._resolver.close()
             self._resolver = None
@@ -116,16 +119,18 @@ class Capture:
             client.error = "ccwire accepts only local connections unless --listen-host is set"
             return
         self._start()
+        self._connections.count += 1
         if self._resolver is not None and client.peername and client.sockname:
             self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         address = data.context.server.address
-        host = address[0] if address else data.client_hello.sni or ""
-        if self._upstream is None and not self._is_captured(host):
+        host, port = address if address else (data.client_hello.sni or "", 443)
+        if self._upstream is None and not self._is_captured(host, port):
             data.ignore_connection = True
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
+        self._count_other(flow)
         self._refuse_others(flow)
 
     def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
@@ -134,11 +139,12 @@ class Capture:
             data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        if not self._is_captured(flow.request.pretty_host) and self._upstream is None:
+        self._count_other(flow)
+        if not self._captures(flow) and self._upstream is None:
             flow.request.stream = True
 
     def request(self, flow: http.HTTPFlow) -> None:
-        if not self._is_captured(flow.request.pretty_host):
+        if not self._captures(flow):
             self._refuse_others(flow)
             return
         self._begin(flow)
@@ -170,7 +176,7 @@ class Capture:
 
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._in_flight:
-            if self._is_captured(flow.request.pretty_host) and flow.response is None:
+            if self._captures(flow) and flow.response is None:
                 self._begin(flow)  # the connection failed before the request was complete
             else:
                 return
@@ -232,11 +238,18 @@ class Capture:
         self._in_flight.discard(flow.id)
         self._queue.put(Ended(flow.id, time.time(), ended_by, error))
 
-    def _is_captured(self, host: str) -> bool:
-        return matches_host(host, self._hosts)
+    def _is_captured(self, host: str, port: int) -> bool:
+        return matches_host(host, self._hosts, port)
+
+    def _captures(self, flow: http.HTTPFlow) -> bool:
+        return self._is_captured(flow.request.pretty_host, flow.request.port)
+
+    def _count_other(self, flow: http.HTTPFlow) -> None:
+        if not self._captures(flow):
+            self._connections.add_other(flow.request.pretty_host, flow.request.port)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
-        if self._upstream is not None and not self._is_captured(flow.request.pretty_host):
+        if self._upstream is not None and not self._captures(flow):
             text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 

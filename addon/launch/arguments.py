@@ -61,11 +61,17 @@ def user_settings(arguments: Sequence[str]) -> UserSettings:
     return UserSettings(value, rest)
 
 
-def merged_settings(own: Mapping[str, Any], hooks: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's settings with our hooks appended to theirs."""
+def merged_settings(
+    own: Mapping[str, Any], hooks: Mapping[str, Any], variables: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the user's settings with our hooks appended to theirs, and our variables."""
     theirs = own.get("hooks")
     merged = dict(theirs) if isinstance(theirs, dict) else {}
     for event, groups in hooks.items():
         before = merged.get(event)
         merged[event] = [*(before if isinstance(before, list) else []), *groups]
-    return {**own, "hooks": merged}
+    settings = {**own, "hooks": merged} if hooks else dict(own)
+    if variables:
+        env = own.get("env")
+        settings["env"] = {**(env if isinstance(env, dict) else {}), **variables}
+    return settings

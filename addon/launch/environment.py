@@ -3,10 +3,11 @@
 It applies to one child process; the user's configuration does not change.
 """
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ccwire.wire.hosts import LOOPBACK, matches_host
+from ccwire.wire.hosts import LOOPBACK, matches_host, split_port
 
 _PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
 _NODE_FETCH = Path(__file__).parent / "node_fetch.cjs"
@@ -39,10 +40,13 @@ def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def direct_hosts(environment: Mapping[str, str], hosts: Sequence[str] = ()) -> list[str]:
-    """Return the hosts to reach directly: the user's NO_PROXY but captured ones, and loopback."""
+    """Return the hosts to reach directly: the user's NO_PROXY and loopback, but captured ones.
+
+    With a gateway on loopback, the proxy tunnels what other servers get at the same address.
+    """
     named = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
-    kept = [item for item in _listed(named) if not excludes(item, hosts)]
-    return list(dict.fromkeys([*kept, *LOOPBACK]))
+    items = dict.fromkeys([*_listed(named), *LOOPBACK])
+    return [item for item in items if not excludes(item, hosts)]
 
 
 def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:
@@ -51,8 +55,17 @@ def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:
     An item names a host and all below it. The hosts are patterns, so both sides are compared label
     by label, from the end.
     """
-    name = no_proxy.strip().lower().partition(":")[0].lstrip("*").lstrip(".")
-    return not name or matches_host(name, hosts) or any(_is_below(host, name) for host in hosts)
+    name, port = split_port(no_proxy.strip().lower())
+    name = name.lstrip("*").lstrip(".")
+    if not name:
+        return True
+    named = [split_port(host) for host in hosts]
+    patterns = [host for host, only in named if port is None or only is None or port == only]
+    return (
+        matches_host(name, patterns)
+        or any(_is_below(pattern, name) for pattern in patterns)
+        or ("/" in name and any(_is_within(pattern, name) for pattern in patterns))
+    )
 
 
 def _is_below(pattern: str, domain: str) -> bool:
@@ -61,6 +74,13 @@ def _is_below(pattern: str, domain: str) -> bool:
     return len(upper) < len(labels) and all(
         matches_host(label, [part]) for label, part in zip(upper, labels, strict=False)
     )
+
+
+def _is_within(address: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 def _listed(text: str) -> list[str]:

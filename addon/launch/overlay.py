@@ -1,4 +1,4 @@
-"""The `--settings` file of one run: the user's own settings with our hooks added.
+"""The `--settings` file of one run: the user's own settings with our hooks and variables added.
 
 The user's settings files do not change.
 """
@@ -24,18 +24,28 @@ class OverlayError(Exception):
     """The user's `--settings` cannot be read; the message is one sentence."""
 
 
-def with_overlay(command: list[str], claude_dir: Path, project: Path, scratch: Path) -> list[str]:
-    """Add our hooks for this run, unless they are installed or the client lacks support."""
+def with_overlay(
+    command: list[str],
+    claude_dir: Path,
+    project: Path,
+    scratch: Path,
+    variables: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Add our hooks and variables for this run, if the client takes a `--settings` argument.
+
+    Hooks are not added if they are installed.
+    """
     words = client_in(command)
-    if words is None or installed_scopes(claude_dir, project):
+    wants_hooks = not installed_scopes(claude_dir, project)
+    if words is None or not (wants_hooks or variables):
         return command
     start, arguments = command[:words], command[words:]
     version = _version(start)
     if version is None or not takes_settings(version, arguments):
         return command
     given = user_settings(arguments)
-    hooks = hook_settings(hook_command(), events_for(version))["hooks"]
-    merged = merged_settings(settings_value(given.value), hooks)
+    hooks = hook_settings(hook_command(), events_for(version))["hooks"] if wants_hooks else {}
+    merged = merged_settings(settings_value(given.value), hooks, variables or {})
     overlay = scratch / "settings.json"
     overlay.touch(mode=0o600)
     overlay.write_bytes(orjson.dumps(merged))

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -48,6 +48,7 @@ class Proxy:
         claude_dir: Path | None = None,
         confdir: Path | None = None,
         run: str | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.captures = captures
         self.log = log
@@ -62,6 +63,7 @@ class Proxy:
             "capture_run": run,
             "confdir": self.confdir,
         }
+        self._environment = None if environment is None else dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -101,6 +103,7 @@ class Proxy:
         try:
             self._process = subprocess.Popen(
                 command,
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
                 stderr=subprocess.STDOUT,

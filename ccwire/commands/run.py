@@ -1,6 +1,7 @@
 """`ccwire run`: run the client behind a capturing proxy."""
 
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -11,15 +12,18 @@ import click
 from addon.hooks.sessions import default_sessions_path
 from addon.launch.child import child_environment
 from addon.launch.client import run_behind
+from addon.launch.client_settings import read_settings_env
 from addon.launch.overlay import OverlayError, with_overlay
+from addon.launch.overrides import overriding, repeated, users_environment
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import troubles
-from addon.launch.run_name import new_run_name
+from addon.launch.road import describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
+from ccwire.wire.format import run_id
 from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
 
 
@@ -34,8 +38,15 @@ from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
     metavar="URL",
     help="Send captured calls to this base URL, and refuse every other host.",
 )
+@click.option(
+    "--host",
+    "more_hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Capture this host as well; `*` matches any part. Repeatable.",
+)
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
-@click.option("--quiet", is_flag=True, help="Print no summary afterwards.")
+@click.option("--quiet", is_flag=True, help="Print nothing before and no summary afterwards.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def command(
@@ -43,6 +54,7 @@ def command(
     captures: Path,
     claude_dir: Path,
     upstream: str | None,
+    more_hosts: tuple[str, ...],
     open_report: bool,
     quiet: bool,
     command: tuple[str, ...],
@@ -53,9 +65,16 @@ def command(
     """
     program = _program(command[0])
     _check_upstream(upstream)
+    _check_hosts(more_hosts)
     captures = captures.absolute()
     if why := why_not_writable(captures):
         raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
+    settings = read_settings_env(claude_dir, Path.cwd(), command[1:])
+    road = find_road(os.environ, settings)
+    hosts = tuple(dict.fromkeys((*DEFAULT_HOSTS, *road.hosts, *more_hosts)))
+    users = users_environment(os.environ, settings)
+    if not quiet:
+        click.echo(f"ccwire: {describe_road(road, more_hosts)}", err=True)
     started = time.time()
     with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
         scratch = Path(folder)
@@ -63,21 +82,28 @@ def command(
             captures,
             log=scratch / "proxy.log",
             upstream=upstream,
+            hosts=hosts,
             sessions=default_sessions_path(),
             claude_dir=claude_dir,
-            run=new_run_name(),
+            run=run_id(started, secrets.token_hex(2)),
+            environment=users,
         )
         try:
-            arguments = with_overlay([program, *command[1:]], claude_dir, Path.cwd(), scratch)
             with proxy:
                 environment = child_environment(
-                    os.environ,
+                    users,
                     command,
                     port=proxy.port,
                     ca_cert=proxy.ca_cert,
-                    hosts=DEFAULT_HOSTS,
+                    hosts=hosts,
                     scratch=scratch,
                 )
+                given = [program, *command[1:]]
+                arguments = with_overlay(
+                    given, claude_dir, Path.cwd(), scratch, repeated(environment, settings)
+                )
+                for sentence in overriding(environment, settings, arguments != given):
+                    click.echo(f"ccwire: {sentence}", err=True)
                 code = run_behind(proxy, arguments, environment)
             log = proxy.log.read_text(errors="replace")
         except OverlayError as error:
@@ -123,3 +149,9 @@ def _check_upstream(upstream: str | None) -> None:
         parse_base_url(upstream)
     except ValueError as error:
         raise UserError(f"--upstream: {error}.") from None
+
+
+def _check_hosts(hosts: tuple[str, ...]) -> None:
+    for host in hosts:
+        if not host or any(mark in host for mark in "/, @"):
+            raise UserError(f"--host {host!r}: expected a host such as gateway.example.")

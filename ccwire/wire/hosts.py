@@ -56,15 +56,44 @@ def provider_of(host: str) -> Provider:
 
 def describe_hosts(patterns: Sequence[str]) -> str:
     """Return host patterns as one short text; the default ones as the names of the providers."""
-    if tuple(patterns) == DEFAULT_HOSTS:
-        return "the hosts of Anthropic, Bedrock, Vertex and Foundry"
-    return ", ".join(patterns)
+    if not set(DEFAULT_HOSTS) <= set(patterns):
+        return ", ".join(patterns)
+    others = [pattern for pattern in patterns if pattern not in DEFAULT_HOSTS]
+    return ", ".join(["the hosts of Anthropic, Bedrock, Vertex and Foundry", *others])
 
 
-def matches_host(host: str, patterns: Iterable[str]) -> bool:
-    """Whether a host is one of these; `*` in a pattern matches any part of a name."""
-    host = host.lower()
-    return any(fnmatchcase(host, pattern) for pattern in patterns)
+def matches_host(host: str, patterns: Iterable[str], port: int | None = None) -> bool:
+    """Whether a host is one of these; `*` in a pattern matches any part of a name.
+
+    A pattern such as `127.0.0.1:4000` or `[::1]:4000` matches that port only.
+    """
+    host = _bare(host.lower())
+    for pattern in patterns:
+        name, only = split_port(pattern)
+        if (only is None or only == port) and fnmatchcase(host, name):
+            return True
+    return False
+
+
+def split_port(pattern: str) -> tuple[str, int | None]:
+    """Split `host:port`; a bare IPv6 address has no port."""
+    name, colon, port = pattern.rpartition(":")
+    if colon and port.isdecimal() and (":" not in name or name.endswith("]")):
+        return _bare(name), int(port)
+    return _bare(pattern), None
+
+
+def join_port(host: str, port: int) -> str:
+    """Return `host:port`, the pattern that matches this port only."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    return host in LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
+
+
+def _bare(name: str) -> str:
+    return name[1:-1] if name.startswith("[") and name.endswith("]") else name
 
 
 def parse_base_url(url: str) -> urllib.parse.SplitResult:

@@ -60,3 +60,25 @@ def test_which_items_of_no_proxy_name_the_api(item: str, expected: bool) -> None
 )
 def test_which_items_of_no_proxy_name_the_hosts_of_a_cloud(item: str, expected: bool) -> None:
     assert excludes(item, DEFAULT_HOSTS) is expected
+
+
+@pytest.mark.parametrize(
+    ("item", "hosts", "expected"),
+    [
+        ("127.0.0.1", ["127.0.0.1:4000"], True),
+        ("127.0.0.1:4000", ["127.0.0.1:4000"], True),
+        ("127.0.0.1:3000", ["127.0.0.1:4000"], False),
+        ("localhost", ["127.0.0.1:4000"], False),
+        ("::1", ["127.0.0.1:4000"], False),
+        ("::1", ["[::1]:4000"], True),
+        ("10.0.0.0/8", ["10.1.2.3"], True),
+        ("10.0.0.0/8", ["11.1.2.3", "gateway.test"], False),
+    ],
+)
+def test_addresses_and_ports_in_no_proxy(item: str, hosts: list[str], expected: bool) -> None:
+    assert excludes(item, hosts) is expected
+
+
+def test_a_gateway_on_loopback_is_not_left_out() -> None:
+    child = proxied_environment({"NO_PROXY": "127.0.0.1,x.test"}, 1, {}, ["127.0.0.1:4000"])
+    assert child["NO_PROXY"] == child["no_proxy"] == "x.test,localhost,::1"

@@ -1,4 +1,4 @@
-from addon.launch.proxy_log import troubles
+from addon.launch.proxy_log import Connections, connections, troubles
 
 
 def test_warnings_of_the_add_on_are_reported_once() -> None:
@@ -9,3 +9,19 @@ def test_warnings_of_the_add_on_are_reported_once() -> None:
         f"{lost}12:00:02  11111111  messages  claude-sonnet-4-5  200\n{lost}"
     )
     assert troubles(log) == ["an exchange could not be captured (OSError: full)"]
+
+
+def test_the_connections_survive_the_log() -> None:
+    seen = Connections(3)
+    for host, port in (("github.com", 443), ("127.0.0.1", 3000), ("github.com", 443)):
+        seen.add_other(host, port)
+    line = seen.to_line()
+    assert line == "connections: 3; not captured: github.com (2), 127.0.0.1:3000 (1)"
+    log = f"[12:00:01.000] ccwire: {line}\n"
+    assert connections(log) == seen
+    assert troubles(log) == []
+    assert connections(f"[12:00:01.000] ccwire: {Connections().to_line()}\n") == Connections()
+
+
+def test_a_proxy_that_was_killed_has_logged_no_connections() -> None:
+    assert connections("[12:00:01.000] ccwire: capturing x into y\n") is None

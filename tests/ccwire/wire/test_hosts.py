@@ -3,10 +3,12 @@ import pytest
 from ccwire.wire.hosts import (
     DEFAULT_HOSTS,
     describe_hosts,
+    join_port,
     matches_host,
     parse_base_url,
     port_of,
     provider_of,
+    split_port,
 )
 
 
@@ -37,6 +39,26 @@ def test_a_host_matches_a_pattern(host: str, patterns: list[str], expected: bool
 
 
 @pytest.mark.parametrize(
+    ("host", "port", "pattern", "expected"),
+    [
+        ("127.0.0.1", 4000, "127.0.0.1:4000", True),
+        ("127.0.0.1", 4001, "127.0.0.1:4000", False),
+        ("127.0.0.1", 4000, "127.0.0.1", True),
+        ("127.0.0.1", None, "127.0.0.1:4000", False),
+        ("::1", 4000, "[::1]:4000", True),
+        ("::1", 4001, "[::1]:4000", False),
+        ("::1", 4000, "::1", True),
+        ("gateway.test", 8443, "*.test:8443", True),
+    ],
+)
+def test_a_pattern_may_name_a_port(
+    host: str, port: int | None, pattern: str, expected: bool
+) -> None:
+    assert matches_host(host, [pattern], port) is expected
+    assert split_port(join_port(host, 80)) == (host, 80)
+
+
+@pytest.mark.parametrize(
     ("host", "provider"),
     [
         ("api.anthropic.com", "anthropic"),
@@ -52,6 +74,7 @@ def test_a_host_belongs_to_a_provider(host: str, provider: str) -> None:
 
 def test_the_default_hosts_are_described_by_their_providers() -> None:
     assert describe_hosts(DEFAULT_HOSTS) == "the hosts of Anthropic, Bedrock, Vertex and Foundry"
+    assert describe_hosts([*DEFAULT_HOSTS, "a.example"]).endswith(" and Foundry, a.example")
     assert describe_hosts(["a.example", "*.b.example"]) == "a.example, *.b.example"
 
 

@@ -1,0 +1,53 @@
+"""Variables of the connection (proxy, certificates) that the client's settings set. Pure.
+
+Settings override the environment that `ccwire run` gives to the client. Ours are therefore repeated
+in the `--settings` argument, which overrides every file but the administrator's.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from addon.launch.road import SettingsEnv, effective
+from addon.launch.trust import ADDING, REPLACING
+
+_PROXIES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
+_NAMES = (*_PROXIES, *(name.upper() for name in _PROXIES), *REPLACING, *ADDING)
+# The client reads the lower-case form first, and trusts SSL_CERT_FILE besides NODE_EXTRA_CA_CERTS.
+_DECIDING = ("https_proxy", "http_proxy", "no_proxy")
+
+
+def users_environment(
+    environment: Mapping[str, str], settings: Sequence[SettingsEnv]
+) -> dict[str, str]:
+    """Return the environment with the proxy and certificates that the settings name.
+
+    They are the user's own, so the capturing proxy has to use them.
+    """
+    values = effective(environment, settings)
+    named = {name: values[name].text for name in _NAMES if name in values}
+    return {**environment, **named}
+
+
+def repeated(child: Mapping[str, str], settings: Sequence[SettingsEnv]) -> dict[str, str]:
+    """Return the variables of the child that settings would override, for `--settings`."""
+    return {
+        name: child.get(name, "")
+        for name in _NAMES
+        if any(name in level.env and level.overridable for level in settings)
+    }
+
+
+def overriding(
+    child: Mapping[str, str], settings: Sequence[SettingsEnv], with_argument: bool
+) -> list[str]:
+    """Return a sentence for each variable in the settings that prevents the capture.
+
+    `with_argument` tells whether `--settings` repeats ours, which most levels cannot override.
+    """
+    return [
+        f"{name} in {level.source} overrides the variable that captures the client's calls;"
+        " remove it to capture them"
+        for level in settings
+        if not (level.overridable and with_argument) and not level.ignored
+        for name in _DECIDING
+        if name in level.env and level.env[name] != child.get(name)
+    ]
