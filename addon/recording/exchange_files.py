@@ -28,6 +28,7 @@ class FinishedAnswer:
     complete: bool
     ended_by: EndedBy
     wire_size: int
+    metrics: dict[str, Any] | None = None
 
 
 def head(
@@ -73,11 +74,12 @@ def exchange_line(
         ended=ended,
         first_byte_ms=round(elapsed(started, first_byte) * 1000, 3) if first_byte else None,
         status=response.status if response else None,
-        request_id=headers.get("request-id"),
+        request_id=request_id(headers),
         message_id=text(message.get("id")),
         stop_reason=text(message.get("stop_reason")),
         usage_at_start=answer.usage_at_start,
         usage=answer.usage,
+        invocation_metrics=answer.metrics,
         complete=answer.complete,
         ended_by=answer.ended_by,
         error=answer.error,
@@ -101,15 +103,21 @@ def response_fields(
         "status_code": response.status if response else None,
         "reason": response.reason if response else None,
         "headers": headers,
-        "request_id": headers.get("request-id"),
+        "request_id": request_id(headers),
         "rate_limits": rate_limits(headers),
         "timing": timing,
         "complete": answer.complete,
         "ended_by": answer.ended_by,
         "error": answer.error,
         "message": answer.message,
+        "invocation_metrics": answer.metrics,
         "body": answer.body,
     }
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """Return the API's id of the request; Bedrock's has another name."""
+    return headers.get("request-id") or headers.get("x-amzn-requestid")
 
 
 def lines(fields: Mapping[str, Any]) -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from addon.identity.session import Identity
+from addon.recording.body import joined_headers
 from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
 from addon.recording.jobs import ResponseSeen
 from addon.recording.response import recovered_answer
@@ -67,7 +68,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
     if events and "response" in events[0][1]:
         response = ResponseSeen(**events[0][1]["response"])
         events = events[1:]
-    answer = recovered_answer(events)
+    answer = recovered_answer(events, joined_headers(response.headers) if response else {})
     session_id = None if part.parent.name == UNKNOWN else part.parent.name
     identity = Identity(session_id, request["identified_by"])
     target = part.with_suffix(".json")
@@ -117,6 +118,7 @@ def _completed_by(response_file: Path, line: Exchange) -> Exchange:
             "stop_reason": message.get("stop_reason"),
             "usage": message.get("usage"),
             "usage_at_start": message.get("usage_at_start"),
+            "invocation_metrics": recorded.get("invocation_metrics"),
         }
     )
 

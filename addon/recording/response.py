@@ -4,8 +4,9 @@ Uses no files and no clock. An event line is an element of `body.events`; until 
 is kept in the part file.
 """
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -14,12 +15,27 @@ from addon.recording.decode import decoder_for
 from addon.recording.exchange_files import FinishedAnswer
 from addon.redaction.redactor import Redactor
 from addon.redaction.stream import DeltaRedactor
+from ccwire.wire import eventstream
+from ccwire.wire.eventstream import EventStreamParser
 from ccwire.wire.json_text import dump, embeddable
 from ccwire.wire.message import MessageAssembler
 from ccwire.wire.sse import Event, SSEParser, parse_event
 from ccwire.wire.vocabulary import EndedBy, EndpointKind
 
+StreamType = Literal["sse", "eventstream"]
+
 _NOT_JSON = object()
+_STREAMS: Mapping[str, StreamType] = {
+    "text/event-stream": "sse",
+    eventstream.CONTENT_TYPE: "eventstream",
+}
+_COUNT_HEADERS = {
+    "inputTokenCount": "x-amzn-bedrock-input-token-count",
+    "outputTokenCount": "x-amzn-bedrock-output-token-count",
+    "cacheReadInputTokenCount": "x-amzn-bedrock-cache-read-input-token-count",
+    "cacheWriteInputTokenCount": "x-amzn-bedrock-cache-write-input-token-count",
+}
+_COUNT = re.compile(r"[0-9]{1,15}")
 
 
 class _Item(NamedTuple):
@@ -30,13 +46,17 @@ class _Item(NamedTuple):
 
 
 class StreamedAnswer:
-    """An SSE response. `feed` returns the event lines that are safe to write."""
+    """A stream of events: SSE, or Amazon's encoding of the same events.
+
+    `feed` returns the event lines that are safe to write.
+    """
 
     def __init__(self, headers: dict[str, str], redactor: Redactor) -> None:
+        self._type = _stream_type(headers)
         self._redactor = redactor
         self._encoding = redactor.text(headers.get("content-encoding", ""))
         self._decoder = decoder_for(headers.get("content-encoding", ""))
-        self._parser = SSEParser()
+        self._parser = EventStreamParser() if self._type == "eventstream" else SSEParser()
         self._assembler = MessageAssembler()
         self._across = DeltaRedactor[_Item](redactor, _with_text)
         self._lines: list[bytes] = []
@@ -67,10 +87,12 @@ class StreamedAnswer:
         elif result.error is not None:
             ended_by = "error_event"
             error = _error_text(result.error)
-        failed = self._redactor.text(self._decoder.failed) if self._decoder.failed else None
+        failed = self._decoder.failed or self._parser.failed
+        failed = self._redactor.text(failed) if failed else None
         return FinishedAnswer(
-            body=sse_body(self._lines, self._size, self._encoding, failed),
+            body=stream_body(self._type, self._lines, self._size, self._encoding, failed),
             message=result.to_json(),
+            metrics=result.metrics,
             usage_at_start=result.usage_at_start,
             usage=result.usage,
             error=error,
@@ -139,11 +161,12 @@ class PlainAnswer:
             if body.value.get("type") == "message":
                 message = {**body.value, "usage_at_start": None}
                 usage = message["usage"] if isinstance(message.get("usage"), dict) else None
-            elif body.value.get("type") == "error" and error is None:
-                error = _error_text(body.value.get("error"))
+            elif error is None:
+                error = self._error_in(body.value)
         return FinishedAnswer(
             body=body.field,
             message=message,
+            metrics=_counted_in(self._headers),
             usage_at_start=None,
             usage=usage,
             error=error,
@@ -151,6 +174,15 @@ class PlainAnswer:
             ended_by=ended_by,
             wire_size=self._wire_size,
         )
+
+    def _error_in(self, value: dict[str, Any]) -> str | None:
+        """Return the error in a body as Anthropic, Google and Azure, or as AWS write it."""
+        if isinstance(value.get("error"), dict) or value.get("type") == "error":
+            return _error_text(value.get("error"))
+        if named := self._headers.get("x-amzn-errortype"):
+            kind = self._redactor.text(named.partition(":")[0])
+            return _error_text({"type": kind, "message": value.get("message")})
+        return None
 
 
 class NoAnswer:
@@ -175,13 +207,15 @@ class NoAnswer:
 def answer_for(
     headers: dict[str, str], redactor: Redactor, kind: EndpointKind
 ) -> StreamedAnswer | PlainAnswer:
-    if headers.get("content-type", "").lower().startswith("text/event-stream"):
+    if _stream_type(headers) is not None:
         return StreamedAnswer(headers, redactor)
     return PlainAnswer(headers, redactor, kind)
 
 
-def recovered_answer(events: Iterable[tuple[bytes, dict[str, Any]]]) -> FinishedAnswer:
-    """Return the outcome of a response from the event lines of its part file."""
+def recovered_answer(
+    events: Iterable[tuple[bytes, dict[str, Any]]], headers: Mapping[str, str]
+) -> FinishedAnswer:
+    """Return the outcome of a response from the event lines of its part file and its headers."""
     assembler = MessageAssembler()
     lines = []
     for line, event in events:
@@ -195,8 +229,11 @@ def recovered_answer(events: Iterable[tuple[bytes, dict[str, Any]]]) -> Finished
         ended_by = "error_event"
     size = sum(len(line) for line in lines)
     return FinishedAnswer(
-        body=sse_body(lines, size, "", None) if lines else {"type": "empty", "size": 0},
+        body=stream_body(_stream_type(headers), lines, size, "", None)
+        if lines
+        else {"type": "empty", "size": 0},
         message=result.to_json(),
+        metrics=result.metrics,
         usage_at_start=result.usage_at_start,
         usage=result.usage,
         error=_error_text(result.error) if result.error else "the proxy was killed",
@@ -206,14 +243,32 @@ def recovered_answer(events: Iterable[tuple[bytes, dict[str, Any]]]) -> Finished
     )
 
 
-def sse_body(lines: list[bytes], size: int, encoding: str, failed: str | None) -> orjson.Fragment:
-    fields: dict[str, Any] = {"type": "sse", "size": size}
+def stream_body(
+    stream_type: StreamType | None,
+    lines: list[bytes],
+    size: int,
+    encoding: str,
+    failed: str | None,
+) -> orjson.Fragment:
+    fields: dict[str, Any] = {"type": stream_type or "sse", "size": size}
     if encoding:
         fields["content_encoding"] = encoding
     if failed:
         fields["decode_error"] = failed
     start = orjson.dumps(fields).removesuffix(b"}")
     return orjson.Fragment(start + b',"events":[\n' + b",\n".join(lines) + b"\n]}")
+
+
+def _stream_type(headers: Mapping[str, str]) -> StreamType | None:
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _STREAMS.get(content_type)
+
+
+def _counted_in(headers: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return Bedrock's counts of an answer without a stream, named as in the last event of one."""
+    found = {name: headers.get(header, "") for name, header in _COUNT_HEADERS.items()}
+    counts = {name: int(value) for name, value in found.items() if _COUNT.fullmatch(value)}
+    return counts or None
 
 
 def _event_line(event: Event, at_ms: float, is_json: bool) -> bytes:
@@ -279,5 +334,6 @@ def _with_text(item: _Item, text: str) -> _Item:
 def _error_text(error: Any) -> str:
     if not isinstance(error, dict):
         return "error"
-    kind, message = error.get("type"), error.get("message")
+    kind = error.get("type") or error.get("status") or error.get("code")
+    message = error.get("message")
     return (f"{kind}: {message}" if message else str(kind))[:500]

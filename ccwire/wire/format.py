@@ -57,6 +57,7 @@ class Exchange:
     stop_reason: str | None = None
     usage_at_start: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None
+    invocation_metrics: dict[str, Any] | None = None
     complete: bool = False
     ended_by: EndedBy | None = None
     error: str | None = None
@@ -181,6 +182,7 @@ _EXCHANGE_TYPES: Mapping[str, Any] = {
     "agent_id": (str, type(None)),
     "usage": (dict, type(None)),
     "usage_at_start": (dict, type(None)),
+    "invocation_metrics": (dict, type(None)),
 }
 _MANIFEST_TYPES: Mapping[str, Any] = {
     "session_id": str,

@@ -8,6 +8,8 @@ from typing import Any
 
 from ccwire.wire.json_text import parse_json
 
+_METRICS = "amazon-bedrock-invocationMetrics"  # in Bedrock's last event: what it counted itself
+
 # delta type -> its field, which is also the field of the block that it continues
 _TEXT_DELTAS = {
     "text_delta": "text",
@@ -25,6 +27,7 @@ class AssembledMessage:
     usage: dict[str, Any] | None
     error: dict[str, Any] | None
     complete: bool
+    metrics: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any] | None:
         if self.message is None:
@@ -50,6 +53,7 @@ class MessageAssembler:
         self._usage: dict[str, Any] | None = None
         self._blocks: dict[int, _Block] = {}
         self._error: dict[str, Any] | None = None
+        self._metrics: dict[str, Any] | None = None
         self._complete = False
 
     def feed(self, data: object) -> None:
@@ -70,6 +74,8 @@ class MessageAssembler:
                 self._delta(data)
             case "message_stop":
                 self._complete = True
+                metrics = data.get(_METRICS)
+                self._metrics = metrics if isinstance(metrics, dict) else None
             case "error":
                 error = data.get("error")
                 self._error = error if isinstance(error, dict) else {"type": "error"}
@@ -81,7 +87,12 @@ class MessageAssembler:
             if self._blocks or not isinstance(message.get("content"), list):
                 message["content"] = [_content(self._blocks[n]) for n in sorted(self._blocks)]
         return AssembledMessage(
-            message, self._usage_at_start, self._usage, self._error, self._complete
+            message,
+            self._usage_at_start,
+            self._usage,
+            self._error,
+            self._complete,
+            self._metrics,
         )
 
     def _start(self, message: object) -> None:

@@ -32,6 +32,8 @@ class Event(NamedTuple):
 class SSEParser:
     """Feed it chunks; it gives the events they complete."""
 
+    failed: str | None = None  # any bytes are a stream
+
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = 0

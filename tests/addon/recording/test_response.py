@@ -256,7 +256,7 @@ def test_the_same_answer_comes_however_the_bytes_are_cut(
 
 def test_what_a_part_holds_is_what_the_answer_would_have_been() -> None:
     answer, written = streamed(START, BLOCK, delta(type="text_delta", text="hi \ud800"))
-    recovered = recovered_answer([(line, parse_json(line)) for line in written])
+    recovered = recovered_answer([(line, parse_json(line)) for line in written], SSE)
     assert recovered.message == answer.message
     assert (recovered.complete, recovered.ended_by) == (False, "proxy_stopped")
     assert recovered.error == "the proxy was killed"
@@ -265,12 +265,12 @@ def test_what_a_part_holds_is_what_the_answer_would_have_been() -> None:
 
 def test_a_part_that_had_everything_is_complete() -> None:
     _, written = streamed(START, END)
-    recovered = recovered_answer([(line, parse_json(line)) for line in written])
+    recovered = recovered_answer([(line, parse_json(line)) for line in written], SSE)
     assert (recovered.complete, recovered.ended_by) == (True, "message_stop")
 
 
 def test_a_part_without_events_is_an_empty_answer() -> None:
-    recovered = recovered_answer([])
+    recovered = recovered_answer([], {})
     assert (recovered.body, recovered.message) == ({"type": "empty", "size": 0}, None)
 
 
