@@ -16,6 +16,7 @@ from addon.hooks.sessions_file import SessionsFileError, read_document
 from addon.launch.environment import excludes
 from addon.launch.proxy import ca_cert
 from addon.storage.writable import existing_part, why_not_writable
+from ccwire.command_name import command_line
 from ccwire.wire.format import TRAFFIC_LOG
 from ccwire.wire.hosts import DEFAULT_HOSTS
 from ccwire.wire.versions import announced_version, parse_version
@@ -69,7 +70,8 @@ def port(number: int) -> Check:
         try:
             probe.bind(("127.0.0.1", number))
         except OSError:
-            todo = "give `mitmdump -p` another port; `ccwire run` picks its own"
+            proxy, run = command_line("proxy -p PORT"), command_line("run")
+            todo = f"give another port: `{proxy}`; `{run}` picks its own"
             return Check("port", f"{number} is in use", todo)
     return Check("port", f"{number} is free")
 
@@ -88,7 +90,7 @@ def client(known: list[str]) -> Check:
     """Check the installed client; `known` lists the versions with a shipped baseline."""
     program = shutil.which("claude")
     if program is None:
-        todo = "install Claude Code, or give its path: `ccwire run PATH`"
+        todo = f"install Claude Code, or give its path: `{command_line('run PATH')}`"
         return Check("client", "no `claude` on PATH", todo)
     try:
         output = subprocess.run(
@@ -110,7 +112,8 @@ def client(known: list[str]) -> Check:
     newest = max(known, key=parse_version, default=None)
     is_new = newest is None or found > parse_version(newest)
     note = "newer than any known version" if is_new else "between known versions"
-    return Check("client", f"{program} {name}, {note}; `ccwire schema check` shows changes")
+    hint = f"`{command_line('schema check')}` shows changes"
+    return Check("client", f"{program} {name}, {note}; {hint}")
 
 
 def environment(variables: Mapping[str, str]) -> Iterator[Check]:

@@ -11,6 +11,7 @@ from ccwire.options import UserError
 COMMANDS = {
     "demo": "Capture a session on loopback; no account needed.",
     "run": "Run the client and capture what it sends.",
+    "proxy": "Start mitmproxy with the add-on, for clients that you start yourself.",
     "sessions": "List captured and running sessions.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
     "diff": "Compare a request with the previous one, and an answer with the transcript.",

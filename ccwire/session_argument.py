@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccwire.command_name import command_line
 from ccwire.options import UserError
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
 from correlate.captures.folder import has_session, read_manifest, session_folders
@@ -44,7 +45,7 @@ def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
     if not fitting:
         raise UserError(
             f"no session {text!r} in {captures} or {claude_dir}; "
-            "`ccwire sessions --all` lists them, and `latest` is the newest."
+            f"`{command_line('sessions --all')}` lists them, and `latest` is the newest."
         )
     if len(fitting) > 1:
         shown = ", ".join(sorted(fitting)[:_SHOWN])
@@ -67,7 +68,7 @@ def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSes
         return CapturedSession(session.session_id, unknown)
     raise UserError(
         f"session {session.session_id} has a transcript but no capture in {captures}; "
-        "start the client with `ccwire run` to capture it."
+        f"start the client with `{command_line('run claude')}` to capture it."
     )
 
 
@@ -76,7 +77,7 @@ def check_for_calls(session: CapturedSession, found: Reconciliation) -> None:
     if not found.calls and not has_session(session.capture):
         raise UserError(
             f"no captured call belongs to the transcript of session {session.session_id}; "
-            "start the client with `ccwire run` to capture it."
+            f"start the client with `{command_line('run claude')}` to capture it."
         )
 
 
@@ -88,7 +89,7 @@ def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> Found
     if not transcripts:
         raise UserError(
             f"there is no session in {captures} or {claude_dir} yet; "
-            "capture one with `ccwire run claude`, or try `ccwire demo`."
+            f"capture one with `{command_line('run claude')}`, or try `{command_line('demo')}`."
         )
     session_id = max(transcripts, key=lambda name: transcripts[name].stat().st_mtime)
     return FoundSession(session_id, None)
@@ -108,7 +109,9 @@ def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSe
         return FoundSession(newest.name, newest)
     if transcripts:
         return FoundSession(transcripts[0], None)
-    raise UserError(f"no session was run in {place}; `ccwire sessions --all` lists all sessions.")
+    raise UserError(
+        f"no session was run in {place}; `{command_line('sessions --all')}` lists all sessions."
+    )
 
 
 def _is_folder(text: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from addon.claude_settings.hooks_text import HooksFound, command_files, find_hooks, hook_command
 from addon.claude_settings.jsonc import JsoncError, parse
+from ccwire.command_name import command_line
 
 # The weakest first: where two scopes differ, the later one wins.
 SCOPES = ("user", "project", "local")
@@ -105,13 +106,13 @@ def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, st
         events = len(status.hooks.commands)
         if status.error or status.drift:
             reported = True
-            todo = status.error or f"run `ccwire hooks install --scope {status.scope}`"
+            todo = status.error or f"run `{command_line('hooks install')} --scope {status.scope}`"
             yield "hooks", f"{status.scope}: {'; '.join(status.drift) or 'not readable'}", todo
         elif events:
             reported = True
             yield "hooks", f"{status.scope}: installed, {events} events", None
     if not reported:
-        yield "hooks", "not installed; `ccwire run` adds its own", None
+        yield "hooks", f"not installed; `{command_line('run')}` adds its own", None
     if setting := disabled_by(statuses):
         yield "hooks", "switched off", f"remove {setting}: without hooks, some calls get no session"
 

@@ -16,6 +16,7 @@ _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _LISTENING = re.compile(rb"proxy listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
 _CAPTURING = b"ccwire: capturing "
+ADD_ON = Path(__file__).parent.parent / "capture.py"
 _PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
 
@@ -92,9 +93,8 @@ class Proxy:
         self.stop()
 
     def start(self) -> None:
-        script = Path(__file__).parent.parent / "capture.py"
         command = python_command(_PROGRAM)
-        command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(script)]
+        command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(ADD_ON)]
         for name, value in self._options.items():
             if value:
                 command += ["--set", f"{name}={value}"]

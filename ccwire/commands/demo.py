@@ -13,6 +13,7 @@ from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
 from addon.launch.environment import proxied_environment
 from addon.launch.proxy import Proxy, ProxyError
+from ccwire.command_name import command_line
 from ccwire.demo.client.profiles import profile
 from ccwire.demo.real.npm import NpmFailed, fetch, newest_version
 from ccwire.demo.real.run import lab_home, run_once
@@ -172,8 +173,8 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     to.print("\n[bold]Next[/bold]", soft_wrap=True)
     for line in (
         f"jq .body.data.model {folder}/*_req_v1_messages.json",
-        f"uv run ccwire reconcile latest -v {places}",
-        f"uv run ccwire report latest --open {places}",
-        "uv run ccwire run claude        # your own session, captured",
+        command_line(f"reconcile latest -v {places}"),
+        command_line(f"report latest --open {places}"),
+        command_line("run claude        # your own session, captured"),
     ):
         to.print(f"  {line}", soft_wrap=True, markup=False)

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import console
@@ -46,7 +47,8 @@ def command(
         diffs = list(session_diffs(found.capture, found.session_id, ClaudeDir(claude_dir), number))
     except KeyError:
         raise UserError(
-            f"session {found.session_id} has no call {number}; `ccwire reconcile` lists the calls."
+            f"session {found.session_id} has no call {number}; "
+            f"`{command_line('reconcile')}` lists the calls."
         ) from None
     if as_json:
         report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}

@@ -17,6 +17,7 @@ from addon.claude_settings.files import (
 from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, hook_command
 from addon.claude_settings.install import SettingsChange, make_change, plan_install, plan_uninstall
 from addon.hooks.events import INSTALLED
+from ccwire.command_name import command_line
 from ccwire.options import UserError, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, print_table
@@ -125,7 +126,8 @@ def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
             click.echo(f"{found.error}.")
         if found.drift:
             click.echo(f"{found.scope}: {'; '.join(found.drift)}.")
-            click.echo(f"  Run `ccwire hooks install --scope {found.scope}` to repair it.")
+            repair = command_line(f"hooks install --scope {found.scope}")
+            click.echo(f"  Run `{repair}` to repair it.")
     if setting:
         click.echo(f"The client runs no hooks here: {setting}.")
 

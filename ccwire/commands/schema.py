@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ccwire.command_name import command_line
 from ccwire.options import UserError, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, numbered, print_table, progress_bar
@@ -219,7 +220,7 @@ def _load(path: Path) -> dict[str, Field]:
         return loads(path.read_bytes())
     except NotASnapshot as error:
         raise UserError(
-            f"{path} is not a snapshot ({error}); make one with `ccwire schema observe`."
+            f"{path} is not a snapshot ({error}); make one with `{command_line('schema observe')}`."
         ) from error
 
 

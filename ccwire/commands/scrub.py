@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import console, count, progress_bar
@@ -80,8 +81,8 @@ def _print(copied: Copied, target: Path, as_json: bool) -> None:
     to.print(f"Session {copied.session_id} in {target}: {count(copied.files)} files{more}.")
     to.print(f"{copied.kept_words} words were kept; review them in {target / KEPT_WORDS}.")
     to.print(
-        f"Read it with `ccwire reconcile {copied.session_id} --captures {target / 'captures'} "
-        f"--claude-dir {target / 'claude'}`.",
+        f"Read it with `{command_line('reconcile')} {copied.session_id} "
+        f"--captures {target / 'captures'} --claude-dir {target / 'claude'}`.",
         soft_wrap=True,
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from ccwire.command_name import command_line
 from ccwire.options import captures_option, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, count, dollars, print_table
@@ -29,7 +30,9 @@ def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> Non
     to = console()
     if not rows:
         to.print(
-            f"No session is captured in {captures} or running; start one with `ccwire run claude`."
+            f"No session is captured in {captures} or running; "
+            f"start one with `{command_line('run claude')}`.",
+            soft_wrap=True,
         )
         return
     wide = to.width >= 120

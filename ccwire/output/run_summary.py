@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ccwire.command_name import command_line
 from ccwire.options import captures_dir
 from ccwire.output.tables import Column, print_table
 from correlate.captures.folder import read_manifest, session_folders
@@ -52,7 +53,7 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     print_table(to, columns, rows)
     to.print(f"captures: {captures}", soft_wrap=True)
     elsewhere = "" if captures == captures_dir(None).absolute() else f" --captures {captures}"
-    to.print(f"next: uv run ccwire reconcile {folders[-1].name[:8]}{elsewhere}", soft_wrap=True)
+    to.print(f"next: {command_line('reconcile')} {folders[-1].name[:8]}{elsewhere}", soft_wrap=True)
 
 
 def _verdict(unexplained: int, findings: int) -> str:

@@ -4,6 +4,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from ccwire.command_name import command_line
 from ccwire.output.tables import dollars, numbered
 from ccwire.wire.format import short_id
 from ccwire.wire.models import short_model
@@ -69,7 +70,8 @@ def _warnings(frame: Frame) -> list[Text]:
     if frame.view.errors_only and not frame.calls:
         found.append(Text("no errors", style="dim"))
     elif not frame.calls and not frame.in_flight:
-        found.append(Text("no calls yet; start a client with `ccwire run claude`", style="dim"))
+        hint = f"no calls yet; start a client with `{command_line('run claude')}`"
+        found.append(Text(hint, style="dim"))
     if frame.drift:
         newest = list(frame.drift)[-1]
         warning = f"drift: {len(frame.drift)} not in the baseline, such as {one_line(newest)}"

@@ -1,0 +1,121 @@
+"""`ccwire proxy`: start mitmproxy with the add-on, wherever the two are installed."""
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from addon.launch.proxy import ADD_ON, ca_cert, default_confdir
+from addon.storage.writable import why_not_writable
+from ccwire.command_name import command_line
+from ccwire.import_path import own_path, python_command
+from ccwire.options import UserError, captures_option
+
+_LOOPBACK = "127.0.0.1"
+_PATH = "import sys; print(*sys.path, sep='\\n')"
+
+
+@click.command("proxy", context_settings={"ignore_unknown_options": True})
+@click.option("--web", "program", flag_value="mitmweb", help="Show the traffic in a browser.")
+@click.option("--console", "program", flag_value="mitmproxy", help="Show it in the terminal.")
+@click.option(
+    "-p",
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="The port to listen on; 0 for any free one.",
+)
+@captures_option
+@click.option("--print", "only_print", is_flag=True, help="Print the command instead.")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]...")
+def command(
+    program: str | None, port: int, captures: Path, only_print: bool, options: tuple[str, ...]
+) -> None:
+    """Start mitmdump, mitmweb or mitmproxy with the add-on, on loopback.
+
+    Every other option is passed on to it. Stop it with Ctrl-C.
+    """
+    captures = captures.absolute()
+    host = _given(options, "--listen-host") or _LOOPBACK
+    port = port or _free_port(host)
+    words = mitmproxy_command(program or "mitmdump", host, port, captures, options)
+    if only_print:
+        click.echo(shlex.join(words))
+        return
+    if why := why_not_writable(captures):
+        raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
+    _check_port(host, port)
+    confdir = _given_set(options, "confdir")
+    click.echo(_hint(port, Path(confdir).expanduser() if confdir else default_confdir()), err=True)
+    sys.stdout.flush()
+    os.execv(words[0], words)
+
+
+def mitmproxy_command(
+    program: str, host: str, port: int, captures: Path, options: Sequence[str]
+) -> list[str]:
+    """Return the command that runs a program of mitmproxy with the add-on and these options."""
+    words = _python(f"from mitmproxy.tools.main import {program}; {program}()")
+    if _given(options, "--listen-host") is None:
+        words += ["--listen-host", host]
+    words += ["-p", str(port), "-s", str(ADD_ON), "--set", f"capture_dir={captures}"]
+    return [*words, *options]
+
+
+def _python(program: str) -> list[str]:
+    """Return a Python that can import ccwire and nothing of the current folder.
+
+    Without the import path in it, the command is easier to read: use it only if it is needed.
+    """
+    isolated = [sys.executable, "-I", "-u", "-c"]
+    ran = subprocess.run([*isolated, _PATH], capture_output=True, text=True, check=False)
+    if set(own_path()) <= set(ran.stdout.splitlines()):
+        return [*isolated, program]
+    return python_command(program)
+
+
+def _hint(port: int, confdir: Path) -> str:
+    certificate = shlex.quote(str(ca_cert(confdir)))
+    return (
+        "Start the client in another terminal, with two variables:\n\n"
+        f"  HTTPS_PROXY=http://{_LOOPBACK}:{port} NODE_EXTRA_CA_CERTS={certificate} claude\n\n"
+        f"Once: `{command_line('hooks install')}` records which process is which session.\n"
+    )
+
+
+def _check_port(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            hint = f"give another one: `{command_line('proxy -p PORT')}`"
+            raise UserError(f"cannot listen on {host}:{port} ({error.strerror}); {hint}.") from None
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _given(options: Sequence[str], name: str) -> str | None:
+    """Return the value of `--name VALUE` or `--name=VALUE` among mitmproxy's options."""
+    for at, word in enumerate(options):
+        if word == name:
+            return next(iter(options[at + 1 :]), None)
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+def _given_set(options: Sequence[str], name: str) -> str | None:
+    """Return the value of `--set name=VALUE` among mitmproxy's options."""
+    values = [word.partition("=")[2] for word in options if word.startswith(f"{name}=")]
+    return values[-1] if values else None
