@@ -3,12 +3,14 @@
 Called for every request, because `/clear` changes the session of a running process.
 """
 
+from bisect import insort
 from pathlib import Path
 
 from addon.hooks.client_process import TOLERANCE
 from addon.hooks.sessions import SessionEntry, SessionsMap, session_for_process
 from addon.identity.live_records import read_live_record
 from addon.identity.processes import ClientProcess
+from addon.identity.transcript_ids import TranscriptIds
 
 ProcessId = tuple[int, float]
 
@@ -19,10 +21,12 @@ class SessionLookup:
     def __init__(self, sessions: SessionsMap, claude_dir: Path, run: str | None = None) -> None:
         self._sessions = sessions
         self._claude_dir = claude_dir
-        self._run = run  # the folder of programs without a session
+        self.run = run  # the folder of programs without a session
+        self.transcripts = TranscriptIds(claude_dir)
         self._named: dict[ProcessId, str] = {}  # the session in the process's latest requests
         self._clients: set[ProcessId] = set()
         self._programs: set[ProcessId] = set()  # call the API and are no clients
+        self._calls: dict[ProcessId, list[tuple[float, str]]] = {}  # in order of time
 
     def name_session(self, process: ClientProcess | None, session_id: str) -> None:
         """Remember the session that a request of this process contained."""
@@ -37,6 +41,10 @@ class SessionLookup:
         """Remember that this process calls the API and is no client."""
         self._programs.add((process.pid, process.created))
 
+    def note_call(self, process: ClientProcess, at: float, session_id: str) -> None:
+        """Remember that a transcript contains the answer to a call of this process."""
+        insort(self._calls.setdefault((process.pid, process.created), []), (at, session_id))
+
     def entry(self, session_id: str) -> SessionEntry | None:
         found = [e for e in self._sessions.entries() if e.session_id == session_id]
         return found[-1] if found else None
@@ -50,9 +58,7 @@ class SessionLookup:
         if process is None:
             return None
         entries = self._sessions.entries()
-        own = process.pid, process.created
-        is_other = own not in self._clients and (patient or own in self._programs)
-        for known in (own, *process.ancestors) if is_other else (own,):
+        for known in self._considered(process, patient):
             entry = session_for_process(entries, *known)
             if entry is not None:
                 return entry.session_id
@@ -60,17 +66,30 @@ class SessionLookup:
                 return self._named[known]
         return None
 
+    def by_calls(
+        self, process: ClientProcess | None, at: float, *, patient: bool = True
+    ) -> str | None:
+        """Return the session of the newest call before that time, else of the first after it.
+
+        Only calls whose answers are in a transcript count. Without `patient`, a later call has to
+        be known too: after `/clear`, the next one belongs to another session.
+        """
+        if process is None:
+            return None
+        known = self._considered(process, patient)
+        calls = next((self._calls[one] for one in known if one in self._calls), [])
+        if not calls or (calls[-1][0] < at and not patient):
+            return None
+        before = [session_id for moment, session_id in calls if moment <= at]
+        return before[-1] if before else calls[0][1]
+
     def by_run(self, process: ClientProcess | None, *, is_program: bool = False) -> str | None:
         """Return the run for a program that is no client and was started by none."""
         if process is None:
-            return self._run if is_program else None
+            return self.run if is_program else None
         if (process.pid, process.created) not in self._programs:
             return None
-        return None if any(one in self._clients for one in process.ancestors) else self._run
-
-    @property
-    def run(self) -> str | None:
-        return self._run
+        return None if any(one in self._clients for one in process.ancestors) else self.run
 
     def by_live_record(self, process: ClientProcess | None) -> str | None:
         """Look in `sessions/<pid>.json` in the client's folder; open no other file there."""
@@ -82,3 +101,9 @@ class SessionLookup:
         # A record left by a crashed client is older than the process that now has its pid.
         is_stale = record.started_at is not None and record.started_at < process.created - TOLERANCE
         return None if is_stale else record.session_id
+
+    def _considered(self, process: ClientProcess, patient: bool) -> tuple[ProcessId, ...]:
+        """Return the process, and its ancestors if it is no client."""
+        own = process.pid, process.created
+        is_other = own not in self._clients and (patient or own in self._programs)
+        return (own, *process.ancestors) if is_other else (own,)

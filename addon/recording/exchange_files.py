@@ -56,7 +56,7 @@ def exchange_line(
     identity: Identity,
     request: Mapping[str, Any],
     facts: Mapping[str, Any],
-    pid: int | None,
+    process: Mapping[str, Any],
     response: ResponseSeen | None,
     answer: FinishedAnswer,
     ended: float,
@@ -85,7 +85,7 @@ def exchange_line(
         error=answer.error,
         response_bytes=answer.wire_size,
         identified_by=identity.identified_by,
-        pid=pid,
+        **process,
     )
 
 

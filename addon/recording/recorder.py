@@ -15,6 +15,7 @@ from typing import Any
 from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
 from addon.identity.session import Identity, SessionEvidence, identify
+from addon.recording.adoption import Adoption
 from addon.recording.body import joined_headers
 from addon.recording.drift import DriftWatch, Sighting
 from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
@@ -29,7 +30,7 @@ from addon.recording.jobs import (
     RequestSeen,
     ResponseSeen,
 )
-from addon.recording.pending import PendingExchanges
+from addon.recording.pending import Filed, Pending, PendingExchanges
 from addon.recording.request import RequestRecord, request_record
 from addon.recording.response import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.redaction.redactor import Redactor
@@ -47,7 +48,7 @@ logger = logging.getLogger("ccwire")
 
 _IDLE_SECONDS = 0.05  # short, so that the next request does not wait
 _CLOSING_SECONDS = 2.0
-_TELEMETRY_SECONDS = 15.0  # longer than any client takes to identify its session
+_PATIENCE_SECONDS = 15.0  # longer than any client takes to identify its session
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class Recorder:
         self._open: dict[str, _OpenExchange] = {}
         self._index = SessionIndex(store, lookup.entry)
         self._pending = PendingExchanges(store, self._index, lookup)
+        self._adoption = Adoption(store)
         self._drift = DriftWatch(self._note_drift)
         self._logged: set[str] = set()
 
@@ -163,7 +165,7 @@ class Recorder:
             identity=exchange.identity,
             request=base,
             facts=asdict(exchange.record.facts),
-            pid=exchange.process.pid if exchange.process else None,
+            process=_process_fields(exchange),
             response=exchange.response,
             answer=answer,
             ended=at,
@@ -177,8 +179,8 @@ class Recorder:
         finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
         self._index.enter(session_id, finished)
         if session_id is None:
-            hint = exchange.record.telemetry_session
-            self._pending.add(exchange.process, finished, hint, at)
+            named = exchange.record.telemetry_session
+            self._pending.add(exchange.process, Pending(finished, at, named))
         else:
             self._look_for_drift(session_id, finished)
         logger.info(summary(session_id, line))
@@ -197,10 +199,13 @@ class Recorder:
         """Write part files and indexes, and file pending exchanges, after one or more batches."""
         self.write_parts()
         self._index.write()
-        self._file_pending(time.time() - _TELEMETRY_SECONDS)
+        self._moved(self._pending.file(time.time() - _PATIENCE_SECONDS))
 
     def idle(self) -> None:
         """Do deferred work while no jobs arrive."""
+        self._adopt()
+        patient_until = time.time() - _PATIENCE_SECONDS
+        self._moved(self._pending.file_by_ids(patient_until, _IDLE_SECONDS))
         self._drift.look(_IDLE_SECONDS)
 
     def close(self) -> None:
@@ -214,7 +219,10 @@ class Recorder:
             except Exception as error:
                 self._failed(flow_id, error)
         self.settle()
-        self._file_pending(math.inf, is_last=True)
+        self._adopt()
+        self._moved(self._pending.file_by_ids(math.inf, _CLOSING_SECONDS, at_once=True))
+        self._moved(self._pending.file(math.inf))
+        self._moved(self._pending.file_under_run())
         self._drift.look(_CLOSING_SECONDS)
 
     def _failed(self, flow_id: str | None, error: Exception) -> None:
@@ -235,6 +243,8 @@ class Recorder:
         identity: Identity,
         process: ClientProcess | None,
     ) -> _OpenExchange:
+        if identity.session_id is None:
+            self._adoption.hold()
         slot = self._store.open_slot(identity.session_id, record.base["path"])
         exchange = _OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
@@ -284,13 +294,29 @@ class Recorder:
             self._lookup.name_session(process, identity.session_id)
         return identity
 
-    def _file_pending(self, patient_until: float, *, is_last: bool = False) -> None:
-        if filed := self._pending.file(patient_until, is_last=is_last):
+    def _adopt(self) -> None:
+        """File what an earlier proxy left waiting for a session, if it has one now."""
+        left = self._adoption.left(self._pending.flow_ids)
+        if not left:
+            return
+        for process, pending in left:
+            if process is not None and pending.finished.line.claude_version:
+                self._lookup.is_client(process)
+            self._pending.add(process, pending)
+        patient_until = time.time() - _PATIENCE_SECONDS
+        self._moved(self._pending.file_by_ids(patient_until, _CLOSING_SECONDS, at_once=True))
+        self._moved(self._pending.file(patient_until))
+        self._pending.forget_adopted()
+
+    def _moved(self, filed: Filed) -> None:
+        if filed:
             self._index.write()
         for session_id, finished in filed:
             self._look_for_drift(session_id, finished)
 
     def _look_for_drift(self, session_id: str | None, finished: Finished) -> None:
+        if finished.line.identified_by == "run" and not finished.line.claude_version:
+            return  # another program; only the client's formats are known
         entry = self._lookup.entry(session_id) if session_id else None
         transcript = Path(entry.transcript_path) if entry and entry.transcript_path else None
         version = finished.line.claude_version or (entry.claude_version if entry else None)
@@ -337,11 +363,19 @@ def _part_head(exchange: _OpenExchange) -> dict[str, Any]:
     return {
         "flow_id": exchange.flow_id,
         "identified_by": exchange.identity.identified_by,
-        "pid": exchange.process.pid if exchange.process else None,
+        **_process_fields(exchange),
         "fields": exchange.record.fields,
         "base": exchange.record.base,
         "facts": asdict(exchange.record.facts),
         "request_ended": exchange.request_ended,
+    }
+
+
+def _process_fields(exchange: _OpenExchange) -> dict[str, Any]:
+    process = exchange.process
+    return {
+        "pid": process.pid if process else None,
+        "process_started": process.created if process else None,
     }
 
 

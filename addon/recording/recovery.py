@@ -83,7 +83,7 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
         identity=identity,
         request=request["base"],
         facts=request["facts"],
-        pid=request["pid"],
+        process={"pid": request["pid"], "process_started": request.get("process_started")},
         response=response,
         answer=answer,
         ended=ended,

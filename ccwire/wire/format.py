@@ -68,6 +68,7 @@ class Exchange:
     claude_version: str | None = None
     entrypoint: str | None = None
     pid: int | None = None
+    process_started: float | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:

@@ -154,3 +154,23 @@ def test_files_beside_the_record_are_never_opened(folder: Folder, tmp_path: Path
     key = tmp_path / "claude" / "sessions" / "500.key"
     key.mkdir()  # opening it would fail
     assert folder.lookup.by_live_record(CLIENT) is None
+
+
+def test_a_side_call_belongs_to_the_call_before_it(folder: Folder) -> None:
+    folder.lookup.is_client(CLIENT)
+    folder.lookup.note_call(CLIENT, 30.0, "after-clear")
+    folder.lookup.note_call(CLIENT, 10.0, "first")
+    moments = {5.0: "first", 10.0: "first", 20.0: "first", 30.0: "after-clear"}
+    for at, session in moments.items():
+        assert folder.lookup.by_calls(CLIENT, at, patient=False) == session
+    assert folder.lookup.by_calls(CLIENT, 31.0, patient=False) is None  # `/clear` may follow
+    assert folder.lookup.by_calls(CLIENT, 31.0) == "after-clear"
+    assert folder.lookup.by_calls(None, 31.0) is None
+
+
+def test_calls_of_an_ancestor_count_for_a_program_and_not_for_a_client(folder: Folder) -> None:
+    folder.lookup.note_call(ClientProcess(400, 900.0), 10.0, "outer")
+    assert folder.lookup.by_calls(CLIENT, 5.0, patient=False) is None
+    assert folder.lookup.by_calls(CLIENT, 5.0) == "outer"
+    folder.lookup.is_client(CLIENT)
+    assert folder.lookup.by_calls(CLIENT, 5.0) is None

@@ -109,10 +109,10 @@ class RecorderRig:
         return value
 
     def names(self, session: str | None) -> list[str]:
-        """Return the file names of a session, without the lock."""
+        """Return the file names of a session, without the locks."""
         folder = self.folder(session)
         found = folder.iterdir() if folder.exists() else []
-        return sorted(path.name for path in found if path.name != ".lock")
+        return sorted(path.name for path in found if path.name not in (".lock", ".recorders"))
 
     def file(self, session: str | None, name: str) -> dict[str, Any]:
         value: dict[str, Any] = parse_json((self.folder(session) / name).read_bytes())

@@ -52,7 +52,7 @@ def line(response: ResponseSeen | None, answer: FinishedAnswer) -> Exchange:
         identity=Identity(SESSION, "header"),
         request=found.base,
         facts={},
-        pid=7,
+        process={"pid": 7, "process_started": 900.5},
         response=response,
         answer=answer,
         ended=1002.0,

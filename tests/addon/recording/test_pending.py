@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,110 @@ def test_without_a_run_a_program_stays_unknown(rig: RecorderRig) -> None:
     rig.whole("f-1")
     rig.recorder.close()
     assert [line["identified_by"] for line in rig.lines(None)] == ["none"]
+
+
+def transcript(root: Path, session: str, *ids: str, began: str = "1970-01-01T00:00:00Z") -> None:
+    path = root / "claude" / "projects" / "-p" / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[dict[str, Any]] = [{"type": "user", "timestamp": began}]
+    lines += [{"type": "assistant", "message": {"id": name}} for name in ids]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def called(rig: RecorderRig, flow: str, message: str, started: float = 1000.0) -> None:
+    """Record a call whose answer has that id."""
+    rig.begin(flow, started=started, **AGENT)
+    rig.answer(flow, START.replace(b"msg_1", message.encode()), STOP)
+    rig.end(flow)
+    rig.recorder.settle()
+
+
+def sent(rig: RecorderRig, flow: str, started: float) -> None:
+    """Record an exchange of the client that is no call."""
+    rig.begin(flow, started=started, target="/v1/rgstr")
+    rig.answer(flow, b"{}", headers=[])
+    rig.end(flow)
+    rig.recorder.settle()
+
+
+def identified(rig: RecorderRig, session: str | None) -> dict[str, str]:
+    return {line["flow_id"]: line["identified_by"] for line in rig.lines(session)}
+
+
+def test_a_call_is_filed_with_the_transcript_that_contains_its_answer(
+    rig: RecorderRig, tmp_path: Path
+) -> None:
+    sent(rig, "early", 990.0)
+    called(rig, "call", "msg_1")
+    called(rig, "side", "msg_side", started=1001.0)
+    assert len(rig.lines(None)) == 3
+    transcript(tmp_path, "s-1", "msg_1")
+    rig.recorder.idle()
+    assert identified(rig, "s-1") == {"early": "process", "call": "message_id", "side": "process"}
+    assert identified(rig, None) == {}
+
+
+def test_clients_in_one_folder_keep_their_calls_apart(tmp_path: Path) -> None:
+    rig = RecorderRig(tmp_path, CLIENT)
+    other = ClientProcess(501, 1000.0, ((500, 1000.0),))  # started by the first one
+    for number, process in enumerate([CLIENT, other, CLIENT, other]):
+        rig.process = process
+        called(rig, f"call-{number}", f"msg_{number}", 1000.0 + number)
+        sent(rig, f"side-{number}", 1000.5 + number)
+    transcript(tmp_path, "outer", "msg_0", "msg_2")
+    transcript(tmp_path, "inner", "msg_1", "msg_3")
+    rig.recorder.close()
+    assert set(identified(rig, "outer")) == {"call-0", "side-0", "call-2", "side-2"}
+    assert set(identified(rig, "inner")) == {"call-1", "side-1", "call-3", "side-3"}
+    assert identified(rig, None) == {}
+
+
+def test_after_clear_side_calls_belong_to_the_new_session(rig: RecorderRig, tmp_path: Path) -> None:
+    called(rig, "first", "msg_1", 1000.0)
+    sent(rig, "between", 1010.0)
+    sent(rig, "cleared", 1021.0)
+    called(rig, "second", "msg_2", 1030.0)
+    transcript(tmp_path, "s-1", "msg_1")
+    transcript(tmp_path, "s-2", "msg_2", began="1970-01-01T00:17:00Z")  # 1020
+    rig.recorder.idle()
+    assert set(identified(rig, "s-1")) == {"first", "between"}
+    assert set(identified(rig, "s-2")) == {"cleared", "second"}
+
+
+def test_the_next_call_of_such_a_client_is_not_taken_for_the_same_session(
+    rig: RecorderRig, tmp_path: Path
+) -> None:
+    called(rig, "first", "msg_1", 1000.0)
+    transcript(tmp_path, "s-1", "msg_1")
+    rig.recorder.idle()
+    called(rig, "second", "msg_2", 1030.0)
+    assert identified(rig, None) == {"second": "none"}
+    transcript(tmp_path, "s-2", "msg_2")
+    rig.recorder.close()
+    assert (identified(rig, "s-1"), identified(rig, "s-2")) == (
+        {"first": "message_id"},
+        {"second": "message_id"},
+    )
+
+
+def test_a_call_of_an_unknown_process_is_filed_by_its_id_alone(tmp_path: Path) -> None:
+    rig = RecorderRig(tmp_path)
+    called(rig, "call", "msg_1")
+    called(rig, "other", "msg_2")
+    transcript(tmp_path, "s-1", "msg_1")
+    rig.recorder.close()
+    assert (identified(rig, "s-1"), identified(rig, None)) == (
+        {"call": "message_id"},
+        {"other": "none"},
+    )
+
+
+def test_only_so_many_exchanges_of_a_process_wait(
+    rig: RecorderRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_MOST_EXCHANGES", 1)
+    rig.whole("f-1")
+    rig.whole("f-2")
+    rig.hooked("s-1", CLIENT)
+    rig.recorder.settle()
+    assert (set(identified(rig, "s-1")), set(identified(rig, None))) == ({"f-2"}, {"f-1"})
