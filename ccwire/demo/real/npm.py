@@ -57,7 +57,7 @@ def fetch(version: str, *, timeout: float = 300.0) -> InstalledClient:
     if version == "newest":
         version = newest_version()
     folder = cache() / version
-    with _locked(version):
+    with locked(version):
         if not folder.is_dir():
             _install(version, folder, timeout)
     return InstalledClient(version, _command(folder))
@@ -74,7 +74,7 @@ def versions() -> list[str]:
 
 def remove(version: str) -> None:
     """Delete a version from the cache, if it is there."""
-    with _locked(version):
+    with locked(version):
         folder = cache() / version
         if folder.is_dir():
             shutil.rmtree(folder)
@@ -85,10 +85,10 @@ def cache() -> Path:
 
 
 @contextmanager
-def _locked(version: str) -> Iterator[None]:
-    """Hold the version's lock, so that two processes do not install it at the same time."""
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock of a version or package, so that two processes do not install it at once."""
     cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / f".{version}.lock").open("w") as lock:
+    with (cache() / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -97,15 +97,16 @@ def _install(version: str, folder: Path, timeout: float) -> None:
     """Install into a temporary folder, then rename, so that a cached version is always complete."""
     with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=cache()) as temporary:
         made = Path(temporary) / "client"
-        _npm_install(made, f"{PACKAGE}@{version}", timeout)
+        npm_install(made, f"{PACKAGE}@{version}", timeout=timeout)
         if _script(made) is None and _native(made) is None:
-            _npm_install(made, f"{PACKAGE}-{_platform()}@{version}", timeout)
+            npm_install(made, f"{PACKAGE}-{_platform()}@{version}", timeout=timeout)
         made.rename(folder)
 
 
-def _npm_install(folder: Path, package: str, timeout: float) -> None:
+def npm_install(folder: Path, *packages: str, timeout: float) -> None:
+    """Install packages into a folder, without running their scripts."""
     options = ("--ignore-scripts", "--no-audit", "--no-fund", *_QUICKLY, "--prefix", str(folder))
-    _npm("install", *options, package, timeout=timeout)
+    _npm("install", *options, *packages, timeout=timeout)
 
 
 def _view(field: str) -> Any:
