@@ -9,6 +9,7 @@ import psutil
 
 from addon.hooks.sessions import SessionEntry, read_sessions
 from addon.identity.live_records import LiveRecord, live_records
+from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.format import Exchange
 from ccwire.wire.usage import Tokens
 from correlate.captures.folder import read_exchanges, read_manifest, session_folders
@@ -130,6 +131,16 @@ def _first(*moments: float | None) -> float | None:
 
 def _cost(calls: Iterable[Exchange]) -> float | None:
     """Return the cost of the calls with a known price; None if there are none."""
-    prices = [price(c.model, c.usage, Tokens.of(c.usage), c.started) for c in calls if c.usage]
+    prices = [
+        price(
+            c.model,
+            c.usage,
+            Tokens.of(c.usage),
+            c.started,
+            endpoint_of(c.host, c.path).provider,
+        )
+        for c in calls
+        if c.usage
+    ]
     known = [found.client_usd for found in prices if found is not None]
     return sum(known) if known else None

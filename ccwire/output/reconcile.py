@@ -11,7 +11,7 @@ from ccwire.wire.times import clock
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens, differences
 from correlate.reconcile.result import Finding, Reconciliation, counted, label
 from correlate.reconcile.summary import summarize
-from correlate.reconcile.totals import GrandTotal, Side, Totals
+from correlate.reconcile.totals import GrandTotal, Side, Totals, price_note
 from correlate.reconcile.verdicts import Tone
 
 _WIDE = 130
@@ -222,6 +222,8 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
             f" and {_money(wire)}{_share(wire, transcript)}."
         )
     )
+    if note := price_note(wire):
+        to.print(Text(f"The wire is {note}."))
     to.print(Text(_figures(session)))
     for witness in session.witnesses:
         style = "" if witness.agrees else "yellow" if witness.explained else "red bold"

@@ -3,6 +3,7 @@
 import urllib.parse
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from ccwire.wire.vocabulary import Provider
 
@@ -47,6 +48,7 @@ def is_anthropic(host: str) -> bool:
     return any(host == domain or host.endswith(f".{domain}") for domain in ANTHROPIC_DOMAINS)
 
 
+@lru_cache(maxsize=256)
 def provider_of(host: str) -> Provider:
     """Return whose API a host serves; any other host is a gateway."""
     return next(

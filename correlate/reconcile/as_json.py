@@ -46,6 +46,8 @@ def grand_json(grand: GrandTotal) -> dict[str, Any]:
         },
         "cost": {
             "wire_usd": grand.wire.usd,
+            "wire_anthropic_usd": grand.wire.anthropic_usd,
+            "price_lists": list(grand.wire.price_lists),
             "transcript_usd": grand.transcript.usd,
             "cost_state_usd": grand.cost_state.usd if grand.cost_state else None,
         },
@@ -113,6 +115,8 @@ def _cost(totals: Totals) -> dict[str, Any]:
     state = totals.cost_state
     return {
         "wire_usd": totals.wire.usd,
+        "wire_anthropic_usd": totals.wire.anthropic_usd,
+        "price_lists": list(totals.wire.price_lists),
         "transcript_usd": totals.transcript.usd,
         "cost_state_usd": state.usd if state else None,
         "unpriced": list(dict.fromkeys([*totals.wire.unpriced, *totals.transcript.unpriced])),

@@ -1,16 +1,17 @@
 """The cost of tokens by genai-prices: exact, in Decimal, and in doubles as the client computes it.
 
-An unknown model or token class has no price, never a price of 0. List prices only: no discounts, no
-batches.
+The price list is that of the provider that served the call, or Anthropic's if the provider has none
+for the model. An unknown model or token class has no price, never a price of 0. List prices only:
+no discounts, no batches.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 from operator import add
-from typing import Any
+from typing import Any, Literal
 
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
@@ -19,11 +20,22 @@ from genai_prices.types import TieredPrices
 from ccwire.wire.counting import RawUsage
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
+from ccwire.wire.vocabulary import Provider
 
 # A price as it is listed; None is no known price.
 type Listed = Decimal | TieredPrices | None
 # Counts and their prices, in the order of `TOKEN_CLASSES`.
 type Bill = Sequence[tuple[int, Decimal]]
+
+# A provider of genai-prices.
+PriceList = Literal["anthropic", "aws", "google", "azure"]
+_PRICE_LISTS: Mapping[Provider, PriceList] = {
+    "anthropic": "anthropic",
+    "gateway": "anthropic",  # what a gateway charges is not known
+    "bedrock": "aws",
+    "vertex": "google",
+    "foundry": "azure",
+}
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 _THOUSAND, _MILLION = 1_000, 1_000_000
@@ -60,14 +72,21 @@ class Price:
     """One call's price: exact, and in doubles as the client computes it.
 
     Only doubles summed call by call, in the client's order, equal its output to the last digit.
+    `anthropic_usd` is the same by Anthropic's list, which the client uses for every provider.
     """
 
     cost: Cost
     client_usd: float
+    anthropic_usd: float | None
+    price_list: PriceList = "anthropic"
 
 
 def price(
-    model: str | None, usage: RawUsage | None, tokens: Tokens, at: float | None
+    model: str | None,
+    usage: RawUsage | None,
+    tokens: Tokens,
+    at: float | None,
+    provider: Provider = "anthropic",
 ) -> Price | None:
     """Return the price of a call; None if its model or service level has no known price.
 
@@ -78,16 +97,29 @@ def price(
     if not model or usage.get("speed") == "fast":
         return None
     day = int(at // 86_400) if at is not None else None
-    prices = _model_prices(base_model(model), day)
+    factor = _US_INFERENCE if usage.get("inference_geo") == "us" else _ONE
+    by_anthropic = _bill(_model_prices(base_model(model), day, "anthropic"), tokens)
+    price_list = _PRICE_LISTS[provider]
+    bill = None
+    if price_list != "anthropic":
+        bill = _bill(_model_prices(model.partition("[")[0], day, price_list), tokens)
+    if bill is None:
+        bill, price_list = by_anthropic, "anthropic"
+    if bill is None:
+        return None
+    anthropic_usd = None if by_anthropic is None else _client_cost(by_anthropic, factor)
+    return Price(_exact(bill, factor), _client_cost(bill, factor), anthropic_usd, price_list)
+
+
+def _bill(prices: Sequence[Listed] | None, tokens: Tokens) -> Bill | None:
+    """Return counts with their prices; None if tokens have no known price."""
     if prices is None:
         return None
     context = tokens.context
     counted = [(n, _rate(found, context)) for n, found in zip(tokens.counts(), prices, strict=True)]
     if any(n and rate is None for n, rate in counted):
         return None
-    bill = [(n, rate or _ZERO) for n, rate in counted]
-    factor = _US_INFERENCE if usage.get("inference_geo") == "us" else _ONE
-    return Price(_exact(bill, factor), _client_cost(bill, factor))
+    return [(n, rate or _ZERO) for n, rate in counted]
 
 
 def _exact(bill: Bill, factor: Decimal) -> Cost:
@@ -117,12 +149,12 @@ def _client_cost(bill: Bill, factor: Decimal) -> float:
 
 
 @lru_cache(maxsize=512)
-def _model_prices(model: str, day: int | None) -> tuple[Listed, ...] | None:
+def _model_prices(model: str, day: int | None, price_list: PriceList) -> tuple[Listed, ...] | None:
     """In the order of `TOKEN_CLASSES`: dollars per million tokens or per thousand requests."""
     when = None if day is None else datetime.fromtimestamp(day * 86_400, UTC)
     nothing = PricedUsage(input_tokens=0, output_tokens=0)
     try:
-        found = calc_price(nothing, model, provider_id="anthropic", genai_request_timestamp=when)
+        found = calc_price(nothing, model, provider_id=price_list, genai_request_timestamp=when)
     except LookupError:
         return None
     return tuple(_listed(found.model_price, c.prices) for c in TOKEN_CLASSES)

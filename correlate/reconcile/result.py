@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ccwire.wire.counting import RawUsage
+from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.format import Exchange
 from ccwire.wire.usage import Tokens
+from ccwire.wire.vocabulary import Provider
 from correlate.reconcile.verdicts import (
     FindingKind,
     RequestClass,
@@ -55,6 +57,11 @@ class Finding:
     def model(self) -> str | None:
         named = self.call.model if self.call else None
         return named or (self.turn.model if self.turn else None)
+
+    @property
+    def provider(self) -> Provider:
+        """Whose API served the call; a turn alone does not name it."""
+        return endpoint_of(self.call.host, self.call.path).provider if self.call else "anthropic"
 
     @property
     def at(self) -> float | None:

@@ -25,7 +25,12 @@ from correlate.reconcile.match import Joined, join
 from correlate.reconcile.purpose import RequestFacts, facts_of, may_repeat
 from correlate.reconcile.result import Finding, Reconciliation, Witness
 from correlate.reconcile.unassigned import unassigned_calls
-from correlate.reconcile.witnesses import ClientTotals, cost_state_totals, hold_against
+from correlate.reconcile.witnesses import (
+    ClientTotals,
+    cost_state_totals,
+    hold_against,
+    metrics_witness,
+)
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.reader import Progress, Transcript, read_transcript
 
@@ -136,8 +141,10 @@ class SessionReconciler:
         accounts = [cost_state_totals(state)] if state is not None else []
         if result is not None:
             accounts.append(result)
+        counted = metrics_witness(calls)
+        others = (counted,) if counted else ()
         if not accounts:
-            return ()
+            return others
         inherited = [f.turn.message_id for f in turns if f.verdict == "inherited" and f.turn]
         sessions = self._origins.sharing(filter(None, inherited), transcript.files)
         bases = [
@@ -146,10 +153,11 @@ class SessionReconciler:
             for base in read_transcript(self._claude.session(session_id)).cost_states
         ]
         unseen = any(finding.verdict == "before-capture" for finding in turns)
-        return tuple(
+        compared = (
             hold_against(account, calls, turns, bases, earlier_unseen=unseen)
             for account in accounts
         )
+        return (*compared, *others)
 
 
 def narrowed(

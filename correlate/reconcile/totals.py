@@ -7,7 +7,7 @@ from decimal import Decimal
 from ccwire.wire.counting import RawUsage, TokenClass
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import Tokens
-from correlate.reconcile.prices import Cost, Price, price
+from correlate.reconcile.prices import Cost, Price, PriceList, price
 from correlate.reconcile.result import Finding, Reconciliation, label
 
 
@@ -16,13 +16,16 @@ class Side:
     """The totals of one side: wire, transcript or client.
 
     `usd` is summed in doubles, as in the client; `costs` is exact. A model without a known price is
-    listed in `unpriced` and not included in any dollar figure.
+    listed in `unpriced` and not included in any dollar figure. `anthropic_usd` is `usd` by
+    Anthropic's price list, None if that list lacks a model; `price_lists` are those used.
     """
 
     tokens: Mapping[str, Tokens] = field(default_factory=dict)
     costs: Mapping[str, Cost] = field(default_factory=dict)
     unpriced: tuple[str, ...] = ()
     usd: float | None = None
+    anthropic_usd: float | None = None
+    price_lists: tuple[PriceList, ...] = ()
 
     @property
     def total(self) -> Tokens:
@@ -89,6 +92,19 @@ class GrandTotal:
         )
 
 
+def price_note(side: Side) -> str | None:
+    """Return which price lists apply and what the client's own would give; None for Anthropic's."""
+    others = [name for name in side.price_lists if name != "anthropic"]
+    if not others:
+        return None
+    note = f"priced by the list of {' and '.join(side.price_lists)}"
+    if side.anthropic_usd is None or side.usd is None:
+        return note
+    if side.anthropic_usd == side.usd:
+        return f"{note}, which equals Anthropic's"
+    return f"{note}; by Anthropic's list, which the client uses, it is ${side.anthropic_usd:.4f}"
+
+
 def totals_of(session: Reconciliation) -> Totals:
     bills = [
         _Bills(
@@ -123,11 +139,11 @@ class _Bills:
 def _bill(finding: Finding, usage: RawUsage | None) -> _Bill:
     tokens = Tokens.of(usage)
     model = finding.model
-    paid = price(model, usage, tokens, finding.at) if tokens else _NOTHING
+    paid = price(model, usage, tokens, finding.at, finding.provider) if tokens else _NOTHING
     return _Bill(base_model(model or "unknown"), tokens, paid)
 
 
-_NOTHING = Price(Cost(), 0.0)
+_NOTHING = Price(Cost(), 0.0, 0.0)
 
 
 def _as_they_ended(bills: list[_Bills]) -> list[_Bills]:
@@ -141,6 +157,8 @@ def _side(bills: Iterable[_Bill]) -> Side:
     costs: dict[str, Cost] = {}
     unpriced: dict[str, None] = {}
     usd = 0.0
+    anthropic_usd: float | None = 0.0
+    price_lists: dict[PriceList, None] = {}
     for bill in bills:
         if not bill.tokens:
             continue
@@ -150,7 +168,28 @@ def _side(bills: Iterable[_Bill]) -> Side:
         else:
             costs[bill.model] = costs.get(bill.model, Cost()) + bill.price.cost
             usd += bill.price.client_usd
-    return Side(tokens, costs, tuple(unpriced), usd if costs or not unpriced else None)
+            anthropic_usd = _plus(anthropic_usd, bill.price.anthropic_usd)
+            price_lists[bill.price.price_list] = None
+    is_priced = bool(costs) or not unpriced
+    return Side(
+        tokens,
+        costs,
+        tuple(unpriced),
+        usd if is_priced else None,
+        anthropic_usd if is_priced else None,
+        tuple(price_lists),
+    )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    total: float | None = 0.0
+    for amount in amounts:
+        total = _plus(total, amount)
+    return total
+
+
+def _plus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def _causes(bills: Iterable[_Bills]) -> tuple[Cause, ...]:
@@ -171,9 +210,12 @@ def _together(one: Side, other: Side) -> Side:
     models = dict.fromkeys([*one.tokens, *other.tokens])
     paid = dict.fromkeys([*one.costs, *other.costs])
     usd = [side.usd for side in (one, other) if side.usd is not None]
+    by_anthropic = (side.anthropic_usd for side in (one, other) if side.usd is not None)
     return Side(
         {m: one.tokens.get(m, Tokens()) + other.tokens.get(m, Tokens()) for m in models},
         {m: one.costs.get(m, Cost()) + other.costs.get(m, Cost()) for m in paid},
         tuple(dict.fromkeys([*one.unpriced, *other.unpriced])),
         sum(usd) if usd else None,
+        _sum(by_anthropic) if usd else None,
+        tuple(dict.fromkeys([*one.price_lists, *other.price_lists])),
     )

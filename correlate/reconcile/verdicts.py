@@ -44,8 +44,8 @@ RequestClass = NewType("RequestClass", str)
 # How serious a verdict is; `bad` means unexplained.
 Tone = Literal["good", "warn", "info", "bad"]
 
-# The client's own totals that a session is compared with.
-WitnessName = Literal["cost-state", "result"]
+# What a session is compared with: the client's own totals, and Bedrock's own counts.
+WitnessName = Literal["cost-state", "result", "invocation-metrics"]
 
 # Why a total of the client differs from that of the captured calls.
 ResidualCause = Literal[

@@ -1,6 +1,7 @@
-"""Compare the client's totals with the wire: cost-state, and the result that `-p` prints. Pure.
+"""Compare the wire with what others counted. Pure.
 
-Both count every call of a session, including side calls that are not in the transcript.
+The client's totals (cost-state, and the result that `-p` prints) count every call of a session,
+including side calls that are not in the transcript. Bedrock's invocation metrics count each call.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from ccwire.wire.json_text import number
+from ccwire.wire.format import Exchange
+from ccwire.wire.json_text import number, whole
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Witness
@@ -16,6 +18,14 @@ from correlate.reconcile.verdicts import ResidualCause, WitnessName
 from correlate.transcript.records import CostState
 
 _MOST_TRIES = 10  # all their subsets are tried
+_MOST_NAMED = 5  # differences in one sentence
+# Bedrock's names of counts -> the API's.
+_METRICS = {
+    "inputTokenCount": "input_tokens",
+    "outputTokenCount": "output_tokens",
+    "cacheReadInputTokenCount": "cache_read_input_tokens",
+    "cacheWriteInputTokenCount": "cache_creation_input_tokens",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,49 @@ def hold_against(
     return _witness(account, residual, cause, reason, *added)
 
 
+def metrics_witness(calls: Sequence[Finding]) -> Witness | None:
+    """Compare Bedrock's own counts with the usage in its answers, call by call; None without any.
+
+    A count that the metrics lack is not compared.
+    """
+    tokens: dict[str, Tokens] = {}
+    residual = Tokens()
+    compared = 0
+    differing: list[str] = []
+    for finding in calls:
+        call = finding.call
+        counts = _metrics(call) if call and call.usage is not None else {}
+        if not call or not call.usage or not counts:
+            continue
+        compared += 1
+        model = base_model(call.model or "unknown")
+        usage = {name: whole(call.usage.get(name)) or 0 for name in counts}
+        tokens[model] = tokens.get(model, Tokens()) + Tokens.of(counts)
+        residual += Tokens.of(counts) - Tokens.of(usage)
+        for name, count in counts.items():
+            if count != usage[name]:
+                place = f"call {call.sequence}: {name}"
+                differing.append(
+                    f"{place} is {usage[name]:,} in the answer, {count:,} in its metrics"
+                )
+    if not compared:
+        return None
+    evidence = differing[:_MOST_NAMED]
+    if len(differing) > _MOST_NAMED:
+        evidence.append(f"and {len(differing) - _MOST_NAMED} more differences")
+    cause: ResidualCause = "unknown" if differing else "none"
+    agreed = f"Bedrock's own counts equal the usage of {compared} calls"
+    return Witness(
+        "invocation-metrics", tokens, None, residual, cause, tuple(evidence) or (agreed,)
+    )
+
+
+def _metrics(call: Exchange) -> dict[str, int]:
+    """Return Bedrock's counts of a call under the API's names."""
+    found = {api: whole((call.invocation_metrics or {}).get(n)) for n, api in _METRICS.items()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
 def _witness(
     account: ClientTotals, residual: Tokens, cause: ResidualCause, *evidence: str
 ) -> Witness:
@@ -97,9 +150,10 @@ def _witness(
 
 
 def _tries(calls: Sequence[Finding]) -> list[Finding]:
-    """Return the calls that were cut off or retried without streaming.
+    """Return the calls that were cut off, retried without streaming, or not streamed at all.
 
-    Which of these the client counts depends on its release.
+    Which of these the client counts depends on its release. Its probes of Bedrock's models are not
+    streamed, and it never counts them.
     """
     found = []
     for finding in calls:
@@ -135,7 +189,7 @@ def _explain(
         if not left_out:
             return "forked", f"equals the wire{forked}"
         named = ", ".join(map(str, left_out))
-        reason = f"equals the wire{forked} without call {named}, which was cut off or retried"
+        reason = f"equals the wire{forked} without call {named}, cut off or not streamed"
         return "calls-left-out", reason
     if earlier_unseen and _none_negative(residual):
         return "before-capture", "exceeds the wire: it includes calls from before the capture"

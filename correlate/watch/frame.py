@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ccwire.wire.endpoints import CALL_KINDS
+from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
 from ccwire.wire.format import Exchange, Manifest
 from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import EndpointKind
@@ -246,7 +246,8 @@ def _priced(session_id: str, exchange: Exchange) -> SeenCall:
     tokens = Tokens.of(usage)
     if not tokens:
         return SeenCall(session_id, exchange, tokens, 0.0)
-    cost = price(exchange.model, usage, tokens, exchange.started)
+    provider = endpoint_of(exchange.host, exchange.path).provider
+    cost = price(exchange.model, usage, tokens, exchange.started, provider)
     return SeenCall(session_id, exchange, tokens, cost.client_usd if cost else None)
 
 

@@ -11,6 +11,7 @@ from genai_prices.data_snapshot import get_snapshot
 
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import Tokens
+from ccwire.wire.vocabulary import Provider
 from correlate.reconcile.prices import Price, price
 
 AT = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
@@ -91,3 +92,46 @@ def test_inference_held_within_the_us_costs_more_but_searches_do_not() -> None:
 def test_the_mark_of_a_long_context_window_is_no_part_of_the_name() -> None:
     assert base_model("claude-opus-5-5[1m]") == "claude-opus-5-5"
     assert priced("claude-opus-5-5[1m]", USAGE) == priced("claude-opus-5-5", USAGE)
+
+
+PLAIN = {"input_tokens": 1_000_000, "output_tokens": 0}
+
+
+def served_by(provider: Provider, model: str) -> Price:
+    found = price(model, PLAIN, Tokens(input=100_000), AT, provider)
+    assert found is not None
+    return found
+
+
+def test_a_region_of_bedrock_costs_more_than_the_client_says() -> None:
+    found = served_by("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    assert (found.price_list, found.cost.total) == ("aws", Decimal("0.33"))
+    assert found.client_usd == pytest.approx(0.33)
+    assert found.anthropic_usd == pytest.approx(0.3)
+
+
+def test_the_same_price_is_the_same_dollars_to_the_last_digit() -> None:
+    direct = priced("claude-opus-5-5", {"input_tokens": 7, "output_tokens": 333})
+    usage = {"input_tokens": 7, "output_tokens": 333}
+    there = price("claude-opus-5-5", usage, Tokens.of(usage), AT, "vertex")
+    assert direct is not None and there is not None
+    assert (there.price_list, there.client_usd) == ("google", direct.client_usd)
+    worldwide = served_by("bedrock", "global.anthropic.claude-opus-5-5[1m]")
+    assert worldwide.client_usd == worldwide.anthropic_usd
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        ("vertex", "claude-sonnet-4-5@20250929", "google"),
+        ("foundry", "claude-sonnet-4-5", "azure"),
+        ("gateway", "claude-sonnet-4-5", "anthropic"),
+    ],
+)
+def test_each_provider_has_its_price_list(provider: Provider, model: str, expected: str) -> None:
+    assert served_by(provider, model).price_list == expected
+
+
+def test_a_profile_that_names_no_model_has_no_price() -> None:
+    profile = "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab12"
+    assert price(profile, PLAIN, Tokens(input=1), AT, "bedrock") is None

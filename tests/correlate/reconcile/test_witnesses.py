@@ -11,6 +11,7 @@ from correlate.reconcile.witnesses import (
     ClientTotals,
     cost_state_totals,
     hold_against,
+    metrics_witness,
     result_in,
     result_totals,
 )
@@ -52,7 +53,7 @@ def test_an_answer_that_was_cut_off_may_be_left_out() -> None:
     cut = finding(20, sequence=7, complete=False)
     witness = held(10, finding(10), cut)
     assert witness.explained
-    assert witness.evidence == ("equals the wire without call 7, which was cut off or retried",)
+    assert witness.evidence == ("equals the wire without call 7, cut off or not streamed",)
 
 
 def test_only_an_equality_explains_not_a_likely_story() -> None:
@@ -140,3 +141,34 @@ def test_the_oldest_results_have_another_name_for_the_cost() -> None:
         "result", {}, 0.25, False
     )
     assert result_totals({"total_cost_usd": 0.25}) is None
+
+
+def measured(output: int, metrics: dict[str, Any] | None, **call: Any) -> Finding:
+    return finding(output, invocation_metrics=metrics, model="us.anthropic.claude-m-v1:0", **call)
+
+
+def test_bedrocks_own_counts_agree_with_the_usage() -> None:
+    witness = metrics_witness([measured(9, {"outputTokenCount": 9}), finding(5)])
+    assert witness is not None
+    assert (witness.name, witness.agrees, witness.usd) == ("invocation-metrics", True, None)
+    assert witness.tokens == {"claude-m": Tokens(output=9)}
+    assert witness.evidence == ("Bedrock's own counts equal the usage of 1 calls",)
+
+
+def test_a_difference_of_bedrocks_counts_is_named_even_if_the_sum_is_equal() -> None:
+    calls = [
+        measured(9, {"outputTokenCount": 8}, sequence=3),
+        measured(9, {"outputTokenCount": 10, "inputTokenCount": 0}, sequence=4),
+    ]
+    witness = metrics_witness(calls)
+    assert witness is not None
+    assert (witness.explained, witness.residual) == (False, Tokens())
+    assert witness.evidence == (
+        "call 3: output_tokens is 9 in the answer, 8 in its metrics",
+        "call 4: output_tokens is 9 in the answer, 10 in its metrics",
+    )
+
+
+@pytest.mark.parametrize("metrics", [None, {}, {"outputTokenCount": "9"}, {"invocationLatency": 1}])
+def test_without_counts_there_is_no_such_witness(metrics: dict[str, Any] | None) -> None:
+    assert metrics_witness([measured(9, metrics)]) is None
