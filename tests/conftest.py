@@ -3,6 +3,10 @@
 Also the recorded session that several test files share.
 """
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -16,3 +20,11 @@ settings.load_profile("repeatable")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """A recorded session, for tests that read it and leave it as it is."""
     return record(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture(autouse=True)
+def _as_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let hints name `ccwire`, not `uv run ccwire`, however the tests were started."""
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    own = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{own}{os.pathsep}{os.environ['PATH']}")

@@ -247,6 +247,12 @@ def test_run(project: Project, tmp_path: Path) -> None:
     assert (project.home / "opened").read_text().startswith("file://")
 
 
+def test_proxy_print(project: Project) -> None:
+    printed = project.ccwire("proxy", "--print", "--set", "flow_detail=0")
+    assert str(project.python) in printed
+    assert "site-packages/addon/capture.py" in printed
+
+
 def test_run_gives_the_exit_code_of_the_command(project: Project, tmp_path: Path) -> None:
     project.ccwire("run", "--captures", tmp_path, "--quiet", "sh", "-c", "exit 7", code=7)
 

@@ -34,7 +34,7 @@ def test_it_shows_a_placeholder_a_side_call_and_a_retry(shown: str) -> None:
 def test_it_shows_the_capture_and_where_to_look_next(shown: str) -> None:
     assert "0001_req_" in shown
     assert "Next" in shown
-    assert "uv run ccwire reconcile latest" in shown
+    assert f"  {sys.executable} -m ccwire reconcile latest" in shown
 
 
 def test_the_capture_has_every_call_that_was_served(shown: str) -> None:

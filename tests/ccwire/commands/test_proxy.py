@@ -1,0 +1,125 @@
+"""`ccwire proxy`: what it starts, that it captures, and that it ends as mitmproxy does."""
+
+import os
+import shlex
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from addon.launch.proxy import ADD_ON
+from ccwire.cli import main
+from ccwire.demo.stand_in.scenarios import named
+from ccwire.demo.stand_in.server import StandIn
+from ccwire.wire.format import EXCHANGES
+from tests.rig import until
+
+
+def printed(*arguments: str) -> list[str]:
+    ran = CliRunner().invoke(main, ["proxy", "--print", *arguments])
+    assert ran.exit_code == 0, ran.output
+    return shlex.split(ran.stdout)
+
+
+def after(words: list[str], name: str) -> str:
+    return words[words.index(name) + 1]
+
+
+def test_it_prints_a_command_for_loopback_with_the_add_on() -> None:
+    words = printed("--captures", "my captures")
+    assert words[0] == sys.executable
+    assert "import mitmdump" in after(words, "-c")
+    assert (after(words, "--listen-host"), after(words, "-p")) == ("127.0.0.1", "8080")
+    assert after(words, "-s") == str(ADD_ON)
+    assert after(words, "--set") == f"capture_dir={Path('my captures').absolute()}"
+
+
+def test_web_and_console_start_the_other_programs() -> None:
+    assert "import mitmweb" in after(printed("--web"), "-c")
+    assert "import mitmproxy" in after(printed("--console"), "-c")
+
+
+def test_unknown_options_are_passed_on() -> None:
+    words = printed("--set", "flow_detail=0", "--ssl-insecure", "-w", "flows", "-p", "9000")
+    assert words[-5:] == ["--set", "flow_detail=0", "--ssl-insecure", "-w", "flows"]
+    assert words.count("-p") == 1
+    assert after(words, "-p") == "9000"
+
+
+def test_another_address_replaces_loopback() -> None:
+    words = printed("--listen-host", "192.0.2.1")
+    assert words.count("--listen-host") == 1
+    assert after(words, "--listen-host") == "192.0.2.1"
+    assert "127.0.0.1" not in printed("--listen-host=192.0.2.1")
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = CliRunner().invoke(main, ["proxy", "-p", str(port), "--captures", str(tmp_path)])
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith(f"ccwire: cannot listen on 127.0.0.1:{port} (Address already in")
+    assert "proxy -p PORT`" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = CliRunner().invoke(main, ["proxy", "--captures", str(tmp_path / "file" / "x")])
+    assert (ran.exit_code, len(ran.stderr.splitlines())) == (2, 1)
+    assert "give --captures DIR" in ran.stderr
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run `ccwire proxy` in an empty folder, until it listens; its output is in `log`."""
+    environment = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ccwire", "proxy", "-p", "0", *arguments],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+    try:
+        until(lambda: b"ccwire: capturing" in (folder / "log").read_bytes(), 30)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_it_captures_and_ends_cleanly_at_ctrl_c(tmp_path: Path) -> None:
+    with (
+        StandIn(named("plain")) as api,
+        running(tmp_path, "--set", f"capture_upstream={api.url}") as process,
+    ):
+        hint = (tmp_path / "log").read_text()
+        variables = next(line for line in hint.splitlines() if "HTTPS_PROXY" in line).split()
+        assert variables[-1] == "claude"
+        environment = dict(word.split("=") for word in variables[:-1])
+        certificate = environment["NODE_EXTRA_CA_CERTS"]
+        assert certificate == str(tmp_path / ".mitmproxy" / "mitmproxy-ca-cert.pem")
+        until(Path(certificate).exists, 20)
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({"https": environment["HTTPS_PROXY"]}),
+            urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)),
+        )
+        with opener.open("https://api.anthropic.com/v1/messages", b"{}", timeout=20) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    index = tmp_path / "captures" / "unknown" / EXCHANGES
+    assert index.read_text().count('"path":"/v1/messages"') == 1
+    assert "Traceback" not in (tmp_path / "log").read_text()
