@@ -4,7 +4,6 @@ Parsing and writing happen elsewhere. Errors are logged and counted; the client'
 through unchanged.
 """
 
-import ipaddress
 import logging
 import os
 import sys
@@ -20,6 +19,7 @@ from mitmproxy.proxy import server_hooks
 # mitmproxy puts only this file's folder on the path, and the user's project may have an `addon`.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from addon.chain import Chain
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
 from addon.launch.proxy_log import Connections
@@ -34,6 +34,7 @@ from ccwire.wire.hosts import (
     DEFAULT_HOSTS,
     LOOPBACK,
     describe_hosts,
+    is_loopback,
     matches_host,
     parse_base_url,
     port_of,
@@ -53,6 +54,8 @@ class Capture:
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
         self._connections = Connections()
+        self._chain = Chain()
+        self.addons = [self._chain]  # mitmproxy calls its hooks after those of this class
         self._stopped = False
 
     def load(self, loader: Loader) -> None:
@@ -115,7 +118,8 @@ class Capture:
             self._resolver = None
 
     def client_connected(self, client: connection.Client) -> None:
-        if ctx.options.listen_host == "" and not _is_local(client.peername):
+        is_local = client.peername is not None and is_loopback(client.peername[0])
+        if ctx.options.listen_host == "" and not is_local:
             client.error = "ccwire accepts only local connections unless --listen-host is set"
             return
         self._start()
@@ -132,6 +136,9 @@ class Capture:
     def http_connect(self, flow: http.HTTPFlow) -> None:
         self._count_other(flow)
         self._refuse_others(flow)
+        if flow.response is None and self._captures(flow):
+            # Answered before a connection is tried: if that fails, it fails a request that is seen.
+            flow.response = _established(flow.request.data.http_version)
 
     def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
         upstream = self._upstream
@@ -172,7 +179,7 @@ class Capture:
         )
 
     def response(self, flow: http.HTTPFlow) -> None:
-        self._end(flow, "http_end", None)
+        self._end(flow, "http_end", self._chain.refusal(flow))
 
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._in_flight:
@@ -180,7 +187,9 @@ class Capture:
                 self._begin(flow)  # the connection failed before the request was complete
             else:
                 return
-        self._end(flow, _who_left(flow), flow.error.msg if flow.error else "error")
+        ended_by = _who_left(flow)
+        why = self._chain.failure(flow) if ended_by == "server_disconnect" else None
+        self._end(flow, ended_by, why or (flow.error.msg if flow.error else "error"))
 
     def _start(self) -> None:
         """Start on `running` or on the first connection: the port opens before `running`."""
@@ -267,16 +276,6 @@ def _sink(paths: CapturePaths) -> Sink:
     return recorder_for(paths)
 
 
-def _is_local(peer: tuple[str, int] | None) -> bool:
-    """Return whether the peer is on loopback (mitmproxy listens on every address by default)."""
-    try:
-        address = ipaddress.ip_address(peer[0].partition("%")[0]) if peer else None
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return address is not None and (mapped or address).is_loopback
-
-
 def _who_left(flow: http.HTTPFlow) -> EndedBy:
     """Return which side disconnected, judged by the connections because error texts are unreliable.
 
@@ -292,6 +291,13 @@ def _upstream(url: str) -> urllib.parse.SplitResult | None:
         return parse_base_url(url) if url else None
     except ValueError as error:
         raise exceptions.OptionsError(f"capture_upstream: {error}.") from error
+
+
+def _established(http_version: bytes) -> http.Response:
+    """Return mitmproxy's own answer to CONNECT, which has no headers."""
+    now = time.time()
+    reason = b"Connection established"
+    return http.Response(http_version, 200, reason, http.Headers(), b"", None, now, now)
 
 
 def _send_to(request: http.Request, upstream: urllib.parse.SplitResult) -> None:

@@ -7,11 +7,11 @@ import base64
 import ipaddress
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ccwire.wire.hosts import LOOPBACK
+from ccwire.wire.hosts import is_loopback, join_port
 
 type Scheme = Literal["http", "https"]
 
@@ -42,7 +42,7 @@ class ProxyServer:
     @property
     def name(self) -> str:
         """The proxy as messages name it, without the password."""
-        return host_and_port(self.host, self.port)
+        return join_port(self.host, self.port)
 
     @property
     def url(self) -> str:
@@ -64,10 +64,10 @@ class CompanyProxy:
             return None
         return self.http if scheme == "http" else self.https
 
-    def authorization(self, address: tuple[str, int] | None) -> str | None:
-        """Return what the proxy at this address expects in `Proxy-Authorization`."""
+    def server_at(self, address: tuple[str, int] | None) -> ProxyServer | None:
+        """Return the proxy at this address."""
         known = [server for server in (self.https, self.http) if server is not None]
-        return next((server.authorization for server in known if server.address == address), None)
+        return next((server for server in known if server.address == address), None)
 
 
 def company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:
@@ -79,8 +79,27 @@ def company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:
     http = _named(_FOR_HTTP, environment)
     if https is None and http is None:
         return None
-    listed = next((environment[name] for name in _EXCEPTIONS if environment.get(name)), "")
-    return CompanyProxy(https, http, tuple(re.split(r"[,\s]+", listed.strip().lower())))
+    return CompanyProxy(https, http, _exceptions(environment))
+
+
+def named_proxy(option: str, environment: Mapping[str, str]) -> CompanyProxy | None:
+    """Return what the option names: nothing, `env` for the variables, or a URL for all targets.
+
+    NO_PROXY counts in every case. A password in a URL is refused: options are in process lists.
+    """
+    if option in ("", "env"):
+        return company_proxy(environment) if option else None
+    server = parse_proxy(option, "the URL")
+    if server.authorization is not None:
+        raise UnusableProxy("give a password in HTTPS_PROXY, and `env` as the option")
+    return CompanyProxy(server, server, _exceptions(environment))
+
+
+def chained_modes(modes: Sequence[str], chain: CompanyProxy) -> list[str]:
+    """Return mitmproxy's modes with `upstream` in place of `regular`; others stay."""
+    server = chain.https or chain.http
+    assert server is not None
+    return [re.sub(r"^regular(?=@|$)", f"upstream:{server.url}", mode) for mode in modes]
 
 
 def parse_proxy(url: str, source: str) -> ProxyServer:
@@ -103,19 +122,14 @@ def parse_proxy(url: str, source: str) -> ProxyServer:
     return ProxyServer(scheme, host, port or _DEFAULT_PORTS[scheme], _authorization(parts))
 
 
-def host_and_port(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a target is this machine, which no company's proxy can reach."""
-    address = _address(host)
-    return host.lower() in LOOPBACK if address is None else address.is_loopback
-
-
 def _named(names: tuple[str, ...], environment: Mapping[str, str]) -> ProxyServer | None:
     name = next((name for name in names if environment.get(name, "").strip()), None)
     return parse_proxy(environment[name], name) if name is not None else None
+
+
+def _exceptions(environment: Mapping[str, str]) -> tuple[str, ...]:
+    listed = next((environment[name] for name in _EXCEPTIONS if environment.get(name)), "")
+    return tuple(item for item in re.split(r"[,\s]+", listed.lower()) if item)
 
 
 def _scheme(kind: str, source: str) -> Scheme:

@@ -10,11 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from addon.launch.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.import_path import python_command
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
-_LISTENING = re.compile(rb"proxy listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
+_LISTENING = re.compile(rb" listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
 _CAPTURING = b"ccwire: capturing "
 ADD_ON = Path(__file__).parent.parent / "capture.py"
 _PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
@@ -49,8 +50,15 @@ class Proxy:
         claude_dir: Path | None = None,
         confdir: Path | None = None,
         run: str | None = None,
+        chain: bool = False,
+        upstream_ca: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        """`chain`: connect through the proxy that the environment names, if any.
+
+        `upstream_ca` replaces the certificates to verify servers with, `environment` the one that
+        the process would inherit.
+        """
         self.captures = captures
         self.log = log
         self.port = port
@@ -62,6 +70,8 @@ class Proxy:
             "capture_sessions": sessions,
             "capture_claude_dir": claude_dir,
             "capture_run": run,
+            "capture_proxy": "env" if chain else None,
+            "ssl_verify_upstream_trusted_ca": upstream_ca,
             "confdir": self.confdir,
         }
         self._environment = None if environment is None else dict(environment)
@@ -95,6 +105,7 @@ class Proxy:
     def start(self) -> None:
         command = python_command(_PROGRAM)
         command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(ADD_ON)]
+        command += self._chained()
         for name, value in self._options.items():
             if value:
                 command += ["--set", f"{name}={value}"]
@@ -128,6 +139,16 @@ class Proxy:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def _chained(self) -> list[str]:
+        """Return the mode of a chained proxy, which the add-on could only set after the start."""
+        if not self._options["capture_proxy"] or self._options["capture_upstream"]:
+            return []
+        try:
+            chain = company_proxy(os.environ if self._environment is None else self._environment)
+        except UnusableProxy as error:
+            raise ProxyError(str(error)) from None
+        return ["--mode", *chained_modes(["regular"], chain)] if chain else []
 
     def _wait_until_it_listens(self) -> None:
         assert self._process is not None

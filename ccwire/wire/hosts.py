@@ -1,5 +1,6 @@
 """The hosts that Claude Code calls, host patterns, and base URLs. Pure."""
 
+import ipaddress
 import urllib.parse
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -91,7 +92,12 @@ def join_port(host: str, port: int) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    return host in LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
+    """Whether a name or an address is this machine."""
+    try:
+        address = ipaddress.ip_address(_bare(host).partition("%")[0])
+    except ValueError:
+        return host.lower() in LOOPBACK or host.lower().endswith(".localhost")
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _bare(name: str) -> str:

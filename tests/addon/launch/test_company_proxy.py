@@ -160,6 +160,6 @@ def test_https_and_http_targets_have_their_own_proxy() -> None:
     https, http = found.server_for(*API), found.server_for("http", "gateway.example", 80)
     assert https is not None and http is not None
     assert (https.name, http.name) == ("a:1", "b:2")
-    assert found.authorization(https.address) == https.authorization != http.authorization
-    assert found.authorization(http.address) == http.authorization
-    assert found.authorization(("c", 3)) is None
+    assert found.server_at(https.address) == https
+    assert found.server_at(http.address) == http
+    assert found.server_at(("c", 3)) is None

@@ -3,6 +3,7 @@ import pytest
 from ccwire.wire.hosts import (
     DEFAULT_HOSTS,
     describe_hosts,
+    is_loopback,
     join_port,
     matches_host,
     parse_base_url,
@@ -108,3 +109,25 @@ def test_a_base_url_has_a_host_and_a_port(url: str, host: str, port: int) -> Non
 def test_anything_else_is_no_base_url(url: str) -> None:
     with pytest.raises(ValueError, match=r"not a base URL such as http://127\.0\.0\.1:8000"):
         parse_base_url(url)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [
+        ("localhost", True),
+        ("LocalHost", True),
+        ("api.localhost", True),
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("::ffff:127.0.0.1", True),
+        ("127.evil.example", False),
+        ("10.0.0.1", False),
+        ("fe80::1%eth0", False),
+        ("api.anthropic.com", False),
+        ("", False),
+    ],
+)
+def test_which_hosts_are_this_machine(host: str, is_here: bool) -> None:
+    assert is_loopback(host) is is_here

@@ -1,0 +1,317 @@
+"""A company's proxy behind ours: captured, tunnelled and plain http traffic, and failures."""
+
+import http.client
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from addon.launch.proxy import Proxy
+from ccwire.demo.stand_in import scenarios
+from ccwire.demo.stand_in.server import StandIn
+from tests.company import ENCODED, SECRETS, USER, CompanyCA, CompanyProxy, tls_server
+from tests.rig import Rig, messages_body, new_session
+
+API = "api.anthropic.com"
+TUNNELLED = "tunnelled.example"
+PLAIN = "gateway.example"
+NOWHERE = "0.0.0.0"  # an address that reaches this machine, but is not a loopback address
+
+
+@pytest.fixture(scope="module")
+def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCA:
+    return CompanyCA(tmp_path_factory.mktemp("company"))
+
+
+@pytest.fixture
+def api() -> Iterator[StandIn]:
+    with StandIn(scenarios.named("plain"), keep_events=True) as running:
+        yield running
+
+
+def routes(api: StandIn) -> dict[str, int]:
+    return {f"{API}:443": api.port, f"{TUNNELLED}:443": api.port, f"{PLAIN}:80": api.port}
+
+
+@contextmanager
+def capturing(
+    folder: Path, confdir: Path, api: StandIn, variables: Mapping[str, str], **options: Any
+) -> Iterator[Rig]:
+    """A capturing proxy with these variables and no others."""
+    proxy = Proxy(
+        folder / "captures",
+        log=folder / "proxy.log",
+        sessions=folder / "sessions.json",
+        claude_dir=folder / "claude",
+        confdir=confdir,
+        chain=True,
+        environment={"HOME": str(folder), **variables},
+        **options,
+    )
+    with proxy:
+        yield Rig(api, proxy, folder)
+
+
+def variables(company: CompanyProxy, ca: CompanyCA | None = None, **more: str) -> dict[str, str]:
+    found = {"HTTPS_PROXY": company.url, "HTTP_PROXY": company.url, **more}
+    return {**found, "NODE_EXTRA_CA_CERTS": str(ca.file)} if ca else found
+
+
+def get(port: int, host: str, trusted: Path | None = None, target_port: int = 443) -> int:
+    """Get a page through the proxy: by CONNECT if there is a CA to trust, else as plain http."""
+    made: http.client.HTTPConnection
+    if trusted is None:
+        made = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        url = f"http://{host}:{target_port}/hello"
+    else:
+        context = ssl.create_default_context(cafile=str(trusted))
+        made = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+        made.set_tunnel(host, target_port)
+        url = "/hello"
+    try:
+        made.request("GET", url, headers={"host": host, "connection": "close"})
+        return made.getresponse().status
+    finally:
+        made.close()
+
+
+def ask(wire: Rig, session: str | None = None) -> tuple[int, dict[str, Any]]:
+    """Post one message; return the client's status and the exchange."""
+    session = session or new_session()
+    status, _ = wire.post(messages_body("hello", session))
+    (line,) = wire.exchanges(session, 1)
+    return status, line
+
+
+def no_secret_is_in(folder: Path) -> None:
+    files = [p for p in folder.rglob("*") if p.is_file()]
+    assert files
+    for file in files:
+        data = file.read_bytes()
+        assert [s for s in SECRETS if s.encode() in data] == [], file.name
+
+
+def test_captured_tunnelled_and_plain_http_all_pass_the_proxy(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    with (
+        CompanyProxy(routes(api), ca) as company,
+        capturing(
+            tmp_path, confdir, api, variables(company, ca), hosts=["api.anthropic.com"]
+        ) as wire,
+    ):
+        status, line = ask(wire)
+        assert get(wire.proxy.port, TUNNELLED, ca.file) == 200
+        assert get(wire.proxy.port, PLAIN, None, 80) == 200
+        command = Path(f"/proc/{wire.proxy.pid}/cmdline")
+        if command.exists():
+            assert b"ss-7f3a9c" not in command.read_bytes()
+    assert (status, line["complete"], line["error"]) == (200, True, None)
+    assert company.seen == [f"CONNECT {API}:443", f"CONNECT {TUNNELLED}:443", f"GET {PLAIN}:80"]
+    assert company.refused == []
+    no_secret_is_in(tmp_path)
+
+
+def test_captured_plain_http_passes_the_proxy(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    with (
+        CompanyProxy(routes(api)) as company,
+        capturing(tmp_path, confdir, api, variables(company), hosts=[PLAIN]) as wire,
+    ):
+        assert get(wire.proxy.port, PLAIN, None, 80) == 200
+        (line,) = wire.exchanges("unknown", 1)
+        assert "proxy-authorization" not in wire.request("unknown", 1)["headers"]
+    assert (line["host"], line["status"], line["error"]) == (PLAIN, 200, None)
+    assert company.seen == [f"GET {PLAIN}:80"]
+    no_secret_is_in(tmp_path)
+
+
+def test_a_proxy_that_speaks_tls(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    with (
+        CompanyProxy(routes(api), ca, host="localhost") as company,
+        capturing(tmp_path, confdir, api, variables(company, ca)) as wire,
+    ):
+        status, line = ask(wire)
+        assert get(wire.proxy.port, TUNNELLED, ca.file) == 200
+        assert get(wire.proxy.port, PLAIN, None, 80) == 200
+    assert (status, line["error"]) == (200, None)
+    assert company.seen == [f"CONNECT {API}:443", f"CONNECT {TUNNELLED}:443", f"GET {PLAIN}:80"]
+    no_secret_is_in(tmp_path)
+
+
+def test_https_and_http_targets_have_their_own_proxy(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    with (
+        CompanyProxy(routes(api), ca) as one,
+        CompanyProxy(routes(api), password=False) as other,
+        capturing(
+            tmp_path,
+            confdir,
+            api,
+            variables(one, ca, HTTP_PROXY=f"127.0.0.1:{other.port}"),
+        ) as wire,
+    ):
+        ask(wire)
+        assert get(wire.proxy.port, PLAIN, None, 80) == 200
+    assert (one.seen, other.seen) == ([f"CONNECT {API}:443"], [f"GET {PLAIN}:80"])
+
+
+def test_what_no_proxy_names_is_reached_directly(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    """Captured and tunnelled hosts, and plain http."""
+    with tls_server(ca.context(NOWHERE)) as port, CompanyProxy({}, ca) as company:
+        given = variables(company, ca, NO_PROXY=f"other.example,{NOWHERE}/8")
+        for hosts in ([API], [NOWHERE]):
+            folder = tmp_path / hosts[0]
+            with capturing(folder, confdir, api, given, hosts=hosts) as wire:
+                trusted = ca.file if hosts == [API] else wire.proxy.ca_cert
+                assert get(wire.proxy.port, NOWHERE, trusted, port) == 200
+                assert get(wire.proxy.port, NOWHERE, None, api.port) == 200
+                if hosts == [NOWHERE]:
+                    captured = wire.exchanges("unknown", 2)
+                    assert [line["error"] for line in captured] == [None, None]
+        assert (company.seen, company.refused) == ([], [])
+    # Without NO_PROXY, the same targets are the proxy's.
+    with (
+        CompanyProxy({f"{NOWHERE}:443": api.port}, ca) as company,
+        capturing(tmp_path / "all", confdir, api, variables(company, ca)) as wire,
+    ):
+        assert get(wire.proxy.port, NOWHERE, ca.file) == 200
+    assert company.seen == [f"CONNECT {NOWHERE}:443"]
+
+
+def test_another_capturing_proxy_is_a_proxy_that_inspects_tls(
+    tmp_path: Path, confdir: Path, api: StandIn
+) -> None:
+    outer = Proxy(
+        tmp_path / "outer",
+        log=tmp_path / "outer.log",
+        upstream=api.url,
+        sessions=tmp_path / "sessions.json",
+        claude_dir=tmp_path / "claude",
+        confdir=tmp_path / "its-own-ca",
+    )
+    with outer:
+        given = {
+            "HTTPS_PROXY": f"http://127.0.0.1:{outer.port}",
+            "SSL_CERT_FILE": str(outer.ca_cert),
+        }
+        with capturing(tmp_path, confdir, api, given) as wire:
+            session = new_session()
+            status, line = ask(wire, session)
+        assert (status, line["complete"], line["error"]) == (200, True, None)
+        behind = Rig(api, outer, tmp_path)
+        assert [e["complete"] for e in behind.exchanges(session, 1)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("company", "url", "problem"),
+    [
+        ({}, "{user}:wrong@{name}", "rejected the user name or password in HTTPS_PROXY (407)"),
+        ({}, "{name}", "asks for a password (407); add it to HTTPS_PROXY"),
+        ({"answer": 403}, None, f"refused to connect to {API}:443 (403)"),
+        ({"answer": 502}, None, f"refused to connect to {API}:443 (502)"),
+    ],
+)
+def test_a_proxy_that_refuses_is_an_exchange_with_its_error(
+    tmp_path: Path,
+    confdir: Path,
+    api: StandIn,
+    ca: CompanyCA,
+    company: dict[str, Any],
+    url: str | None,
+    problem: str,
+) -> None:
+    with CompanyProxy(routes(api), ca, **company) as proxy:
+        given = url.format(user=USER, name=proxy.name) if url else proxy.url
+        with capturing(tmp_path, confdir, api, {"HTTPS_PROXY": given}) as wire:
+            status, line = ask(wire)
+    expected = f"upstream proxy {proxy.name} {problem}"
+    assert (status, line["error"], line["ended_by"]) == (502, expected, "server_disconnect")
+    assert line["path"] == "/v1/messages"
+    assert wire.proxy.log.read_text().count(f"ccwire: {expected}") == 1
+    assert len(proxy.refused) == 1
+    no_secret_is_in(tmp_path)
+
+
+def test_a_plain_http_request_without_the_password(
+    tmp_path: Path, confdir: Path, api: StandIn
+) -> None:
+    with CompanyProxy(routes(api)) as company:
+        given = {"http_proxy": company.name}
+        with capturing(tmp_path, confdir, api, given, hosts=[PLAIN]) as wire:
+            assert get(wire.proxy.port, PLAIN, None, 80) == 407
+            (line,) = wire.exchanges("unknown", 1)
+    expected = f"upstream proxy {company.name} asks for a password (407); add it to HTTPS_PROXY"
+    assert (line["status"], line["error"]) == (407, expected)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_is_stopped_is_an_exchange_with_its_error(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA, scheme: str
+) -> None:
+    port = free_port()
+    given = {"HTTPS_PROXY": f"{scheme}://{USER}:{ENCODED}@127.0.0.1:{port}"}
+    with capturing(tmp_path, confdir, api, given) as wire:
+        status, line = ask(wire)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            get(wire.proxy.port, TUNNELLED, ca.file)
+    expected = f"upstream proxy 127.0.0.1:{port} refused the connection"
+    assert (status, line["error"]) == (502, expected)
+    assert wire.proxy.log.read_text().count(f"ccwire: {expected}") == 1
+    no_secret_is_in(tmp_path)
+
+
+def test_a_host_that_refuses_is_an_exchange_with_its_error(
+    tmp_path: Path, confdir: Path, api: StandIn
+) -> None:
+    port = free_port()
+    with capturing(tmp_path, confdir, api, {}, hosts=["127.0.0.1"]) as wire:
+        assert get(wire.proxy.port, "127.0.0.1", wire.proxy.ca_cert, port) == 502
+        (line,) = wire.exchanges("unknown", 1)
+    assert (line["path"], line["error"]) == ("/hello", f"127.0.0.1:{port} refused the connection")
+
+
+@pytest.mark.parametrize("of_proxy", [False, True])
+def test_an_untrusted_certificate_is_an_exchange_with_its_error(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA, of_proxy: bool
+) -> None:
+    """The certificate of the host, as the proxy re-signs it, and that of the proxy itself."""
+    with (
+        CompanyProxy(routes(api), ca, host="localhost" if of_proxy else None) as company,
+        capturing(tmp_path, confdir, api, variables(company)) as wire,
+    ):
+        status, line = ask(wire)
+    whose = f"upstream proxy {company.name}" if of_proxy else f"{API}:443"
+    assert status == 502
+    assert line["error"].startswith(f"the certificate of {whose} is not trusted (")
+    assert "NODE_EXTRA_CA_CERTS" in line["error"]
+    assert company.seen == ([] if of_proxy else [f"CONNECT {API}:443"])
+
+
+def test_a_proxy_that_points_at_itself_does_not_loop(
+    tmp_path: Path, confdir: Path, api: StandIn
+) -> None:
+    port = free_port()
+    given = {"HTTPS_PROXY": f"http://127.0.0.1:{port}"}
+    with capturing(tmp_path, confdir, api, given, port=port) as wire:
+        status, line = ask(wire)
+    assert status == 502
+    assert line["error"].startswith(f"upstream proxy 127.0.0.1:{port} is this proxy itself")
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
