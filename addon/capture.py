@@ -133,6 +133,11 @@ class Capture:
         if self._upstream is None and not self._is_captured(host, port):
             data.ignore_connection = True
 
+    def tls_failed_client(self, data: tls.TlsData) -> None:
+        address = data.context.server.address
+        if address and self._is_captured(*address):
+            self._connections.add_untrusted(address[0])
+
     def http_connect(self, flow: http.HTTPFlow) -> None:
         self._count_other(flow)
         self._refuse_others(flow)

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,17 +14,20 @@ from typing import Any
 
 from addon.hooks.sessions_file import SessionsFileError, read_document
 from addon.launch.environment import excludes
+from addon.launch.overrides import connection_variables
 from addon.launch.proxy import ca_cert
+from addon.launch.road import Road, SettingsEnv, effective
 from addon.storage.writable import existing_part, why_not_writable
 from ccwire.command_name import command_line
 from ccwire.wire.format import TRAFFIC_LOG
-from ccwire.wire.hosts import DEFAULT_HOSTS
 from ccwire.wire.versions import announced_version, parse_version
 
 _DISK_NEEDED = 500 * 1024 * 1024
+_UNSUPPORTED = {
+    "ANTHROPIC_UNIX_SOCKET": "unset it; calls over a socket are not captured",
+    "CLAUDE_CODE_CLIENT_CERT": "give the proxy this certificate: mitmproxy's option `client_certs`",
+}
 _EARLIEST = 1_750_000_000  # an earlier time means that the clock is wrong
-# Settings that send the client to another host than the captured API.
-_ELSEWHERE = ("ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,26 +119,43 @@ def client(known: list[str]) -> Check:
     return Check("client", f"{program} {name}, {note}; {hint}")
 
 
-def environment(variables: Mapping[str, str]) -> Iterator[Check]:
+def road(found: Road) -> Check:
+    """Check where the client will send its calls."""
+    if not found.hosts:
+        return Check("road", f"{found.source} is not a URL", "set it to one that starts with https")
+    where = f"{found.provider} at {found.hosts[0]}"
+    return Check("road", f"{where} ({found.source})" if found.source else where)
+
+
+def environment(
+    variables: Mapping[str, str], settings: Sequence[SettingsEnv], found: Road
+) -> Iterator[Check]:
     """Check for variables that would interfere with a capture."""
-    clean = True
-    proxy = variables.get("HTTPS_PROXY") or variables.get("https_proxy")
-    if proxy:
-        clean = False
-        yield Check("environment", "HTTPS_PROXY is set", "`ccwire run` replaces it for the client")
-    excluded = variables.get("NO_PROXY") or variables.get("no_proxy") or ""
-    if any(excludes(item, DEFAULT_HOSTS) for item in excluded.split(",") if item.strip()):
-        clean = False
-        yield Check("environment", "NO_PROXY excludes the API", "remove it, or use `ccwire run`")
-    for name in _ELSEWHERE:
-        if variables.get(name):
-            clean = False
-            yield Check("environment", f"{name} is set", "unset it; its calls are not captured")
-    if variables.get("NODE_TLS_REJECT_UNAUTHORIZED") == "0":
-        clean = False
-        yield Check("environment", "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it; it is not needed")
-    if clean:
+    problems = [*_interfering(variables, settings, found)]
+    yield from (Check("environment", what, todo) for what, todo in problems)
+    if not problems:
         yield Check("environment", "no variable interferes")
+
+
+def _interfering(
+    variables: Mapping[str, str], settings: Sequence[SettingsEnv], found: Road
+) -> Iterator[tuple[str, str]]:
+    """Yield each variable that interferes, and what to do about it."""
+    values = effective(variables, settings)
+    excluded = values.get("no_proxy") or values.get("NO_PROXY")
+    items = excluded.text.split(",") if excluded else []
+    if excluded and any(excludes(item, found.hosts) for item in items if item.strip()):
+        what = f"NO_PROXY in {excluded.source} excludes {found.hosts[0]}"
+        yield what, "remove it there, or use `ccwire run`"
+    for level in settings:
+        for name in connection_variables(level):
+            todo = "remove it, or use `ccwire run`" if level.overridable else "remove it"
+            yield f"{name} in {level.source} overrides the capturing proxy", todo
+    for name, todo in _UNSUPPORTED.items():
+        if (value := values.get(name)) and value.text:
+            yield f"{name} is set in {value.source}", todo
+    if (value := values.get("NODE_TLS_REJECT_UNAUTHORIZED")) and value.text == "0":
+        yield "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it; it is not needed"
 
 
 def capture_folder(captures: Path) -> Check:

@@ -11,6 +11,7 @@ from addon.launch.trust import ADDING, REPLACING
 
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 _NAMES = (*_PROXIES, *(name.upper() for name in _PROXIES), *REPLACING, *ADDING)
+_PROXY_NAMES = ("https_proxy", "http_proxy", "HTTPS_PROXY", "HTTP_PROXY")
 # The client reads the lower-case form first, and trusts SSL_CERT_FILE besides NODE_EXTRA_CA_CERTS.
 _DECIDING = ("https_proxy", "http_proxy", "no_proxy")
 
@@ -34,6 +35,11 @@ def repeated(child: Mapping[str, str], settings: Sequence[SettingsEnv]) -> dict[
         for name in _NAMES
         if any(name in level.env and level.overridable for level in settings)
     }
+
+
+def connection_variables(level: SettingsEnv) -> list[str]:
+    """Return the variables of a settings file that replace the capturing proxy or bypass it."""
+    return [name for name in _PROXY_NAMES if level.env.get(name) and not level.ignored]
 
 
 def overriding(

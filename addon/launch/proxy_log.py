@@ -10,32 +10,42 @@ from ccwire.wire.hosts import is_loopback, join_port
 _OURS = "ccwire: "
 _CONNECTIONS = "connections:"
 _NO_TROUBLE = ("capturing ", _CONNECTIONS)
-_OTHER = re.compile(r"(\S+) \((\d+)\)")
+_OTHERS, _UNTRUSTED = "not captured", "certificate refused"
+_HOST = re.compile(r"(\S+) \((\d+)\)")
 _MOST_HOSTS = 200
 
 
 @dataclass(slots=True)
 class Connections:
-    """How many connections the proxy accepted, and how many requests each other host got."""
+    """The connections that the proxy accepted.
+
+    `others` counts requests per host that is not captured, `untrusted` failed handshakes per host:
+    the program does not trust the proxy's certificate.
+    """
 
     count: int = 0
     others: dict[str, int] = field(default_factory=dict)
+    untrusted: dict[str, int] = field(default_factory=dict)
 
     def add_other(self, host: str, port: int) -> None:
         """Count a host that is not captured; on loopback, its port tells servers apart."""
-        name = join_port(host, port) if is_loopback(host) else host
-        if name in self.others or len(self.others) < _MOST_HOSTS:
-            self.others[name] = self.others.get(name, 0) + 1
+        _add(self.others, join_port(host, port) if is_loopback(host) else host)
+
+    def add_untrusted(self, host: str) -> None:
+        _add(self.untrusted, host)
 
     def to_line(self) -> str:
-        others = ", ".join(f"{host} ({count})" for host, count in self.others.items())
-        return f"{_CONNECTIONS} {self.count}; not captured: {others or 'none'}"
+        parts = [f"{_CONNECTIONS} {self.count}"]
+        for name, hosts in ((_OTHERS, self.others), (_UNTRUSTED, self.untrusted)):
+            listed = ", ".join(f"{host} ({count})" for host, count in hosts.items())
+            parts.append(f"{name}: {listed or 'none'}")
+        return "; ".join(parts)
 
     @classmethod
     def from_line(cls, line: str) -> Self:
         count = re.match(rf"{_CONNECTIONS} (\d+)", line)
-        others = {host: int(number) for host, number in _OTHER.findall(line)}
-        return cls(int(count[1]) if count else 0, others)
+        others, _, untrusted = line.partition(f"; {_UNTRUSTED}:")
+        return cls(int(count[1]) if count else 0, _hosts(others), _hosts(untrusted))
 
 
 def connections(log: str) -> Connections | None:
@@ -47,6 +57,15 @@ def connections(log: str) -> Connections | None:
 def troubles(log: str) -> list[str]:
     """Return the warnings of the add-on, without repeats."""
     return list(dict.fromkeys(m for m in _messages(log) if not m.startswith(_NO_TROUBLE)))
+
+
+def _add(hosts: dict[str, int], host: str) -> None:
+    if host in hosts or len(hosts) < _MOST_HOSTS:
+        hosts[host] = hosts.get(host, 0) + 1
+
+
+def _hosts(text: str) -> dict[str, int]:
+    return {host: int(count) for host, count in _HOST.findall(text)}
 
 
 def _messages(log: str) -> Iterator[str]:

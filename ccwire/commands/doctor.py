@@ -8,7 +8,9 @@ from rich.text import Text
 
 from addon.claude_settings.files import scope_checks
 from addon.hooks.sessions import default_sessions_path
+from addon.launch.client_settings import read_settings_env
 from addon.launch.proxy import default_confdir
+from addon.launch.road import find_road
 from ccwire import checks
 from ccwire.options import captures_option, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
@@ -30,6 +32,8 @@ from correlate.schema.baseline import shipped_versions
 @click.pass_context
 def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_json: bool) -> None:
     """Check that this machine is ready to capture. Exit code 1 if a check fails."""
+    settings = read_settings_env(claude_dir, Path.cwd())
+    road = find_road(os.environ, settings)
     found = [
         checks.python(),
         checks.mitmproxy(),
@@ -38,7 +42,8 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         *(checks.Check(*line) for line in scope_checks(claude_dir, Path.cwd())),
         checks.sessions_map(default_sessions_path()),
         checks.client(shipped_versions()),
-        *checks.environment(os.environ),
+        checks.road(road),
+        *checks.environment(os.environ, settings, road),
         checks.capture_folder(captures),
         checks.clock(captures),
     ]

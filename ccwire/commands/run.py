@@ -16,7 +16,7 @@ from addon.launch.client_settings import read_settings_env
 from addon.launch.overlay import OverlayError, with_overlay
 from addon.launch.overrides import overriding, repeated, users_environment
 from addon.launch.proxy import Proxy, ProxyError
-from addon.launch.proxy_log import troubles
+from addon.launch.proxy_log import connections, troubles
 from addon.launch.road import describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
@@ -115,7 +115,7 @@ def command(
     for trouble in troubles(log):
         click.echo(f"ccwire: {trouble}", err=True)
     if not quiet:
-        print_run_summary(error_console(), captures, claude_dir, started)
+        print_run_summary(error_console(), captures, claude_dir, started, connections(log))
     if open_report:
         _open_report(ctx, captures, claude_dir)
     ctx.exit(code)

@@ -1,13 +1,19 @@
-"""The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings."""
+"""The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings.
+
+If nothing was captured, it says why.
+"""
 
 from pathlib import Path
 
 from rich.console import Console
 
+from addon.launch.proxy_log import Connections
 from ccwire.command_name import command_line
 from ccwire.options import captures_dir
+from ccwire.output.run_reasons import run_reasons
 from ccwire.output.tables import Column, print_table
-from correlate.captures.folder import read_manifest, session_folders
+from ccwire.wire.format import UNKNOWN, Exchange, short_id
+from correlate.captures.folder import read_exchanges, read_manifest, session_folders
 from correlate.reconcile.session import SessionReconciler
 from correlate.reconcile.totals import totals_of
 from correlate.transcript.locate import ClaudeDir
@@ -19,11 +25,27 @@ def sessions_since(captures: Path, moment: float) -> list[Path]:
     return [folder for folder in folders if (read_manifest(folder).last_seen or 0) >= moment]
 
 
-def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
+def print_run_summary(
+    to: Console,
+    captures: Path,
+    claude_dir: Path,
+    moment: float,
+    connections: Connections | None = None,
+) -> None:
     folders = sessions_since(captures, moment)
-    if not folders:
-        to.print("ccwire: no exchange was captured; did the command start the client?")
-        return
+    unknown = _exchanges_since(captures / UNKNOWN, moment)
+    known = [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
+    for sentence in run_reasons([*known, *unknown], unknown, connections):
+        to.print(f"ccwire: {sentence}", soft_wrap=True, markup=False, highlight=False)
+    if folders:
+        _print_sessions(to, captures, claude_dir, folders)
+
+
+def _exchanges_since(folder: Path, moment: float) -> list[Exchange]:
+    return [exchange for exchange in read_exchanges(folder) if exchange.started >= moment]
+
+
+def _print_sessions(to: Console, captures: Path, claude_dir: Path, folders: list[Path]) -> None:
     reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
     rows = []
     for folder in folders:
@@ -34,7 +56,7 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
         usd = totals.wire.usd
         rows.append(
             [
-                session.session_id[:8],
+                short_id(session.session_id),
                 f"{len(session.calls)}",
                 f"{tokens.context:,}",
                 f"{tokens.output:,}",
@@ -53,7 +75,9 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     print_table(to, columns, rows)
     to.print(f"captures: {captures}", soft_wrap=True)
     elsewhere = "" if captures == captures_dir(None).absolute() else f" --captures {captures}"
-    to.print(f"next: {command_line('reconcile')} {folders[-1].name[:8]}{elsewhere}", soft_wrap=True)
+    to.print(
+        f"next: {command_line('reconcile')} {short_id(folders[-1].name)}{elsewhere}", soft_wrap=True
+    )
 
 
 def _verdict(unexplained: int, findings: int) -> str:

@@ -15,8 +15,12 @@ def test_the_connections_survive_the_log() -> None:
     seen = Connections(3)
     for host, port in (("github.com", 443), ("127.0.0.1", 3000), ("github.com", 443)):
         seen.add_other(host, port)
+    seen.add_untrusted("api.anthropic.com")
     line = seen.to_line()
-    assert line == "connections: 3; not captured: github.com (2), 127.0.0.1:3000 (1)"
+    assert line == (
+        "connections: 3; not captured: github.com (2), 127.0.0.1:3000 (1);"
+        " certificate refused: api.anthropic.com (1)"
+    )
     log = f"[12:00:01.000] ccwire: {line}\n"
     assert connections(log) == seen
     assert troubles(log) == []

@@ -9,11 +9,13 @@ from click.testing import CliRunner
 
 from ccwire.cli import main
 
+_ROAD = ("ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home and an environment in which every check passes."""
-    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "ANTHROPIC_BASE_URL"):
+    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", *_ROAD):
         monkeypatch.delenv(name, raising=False)
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
@@ -50,7 +52,6 @@ def test_all_is_well_on_a_machine_where_nothing_interferes(alone: Path) -> None:
 
 def test_problems_are_reported_with_a_remedy(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*.anthropic.com")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://elsewhere")
     (alone / "sessions.json").write_text("{not json")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, found = checks("--port", str(taken.getsockname()[1]))
@@ -58,9 +59,48 @@ def test_problems_are_reported_with_a_remedy(alone: Path, monkeypatch: pytest.Mo
     assert not found["port"][0]["ok"]
     assert not found["sessions map"][0]["ok"]
     assert [check["found"] for check in found["environment"]] == [
-        "NO_PROXY excludes the API",
-        "ANTHROPIC_BASE_URL is set",
+        "NO_PROXY in the environment excludes api.anthropic.com"
     ]
+
+
+def test_the_road_is_reported_and_is_no_problem(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, found = checks("--port", free_port())
+    assert found["road"][0]["found"] == "anthropic at api.anthropic.com"
+    monkeypatch.setenv("NO_PROXY", "api.anthropic.com")
+    settings = alone / ".claude" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"env": {"ANTHROPIC_BASE_URL": "https://gw.test/key"}}')
+    code, found = checks("--port", free_port())
+    assert (code, found["environment"][0]["found"]) == (0, "no variable interferes")
+    assert (
+        found["road"][0]["found"]
+        == "gateway at gw.test (ANTHROPIC_BASE_URL in .claude/settings.json)"
+    )
+
+
+def test_a_base_url_that_is_none_is_a_problem(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "gw.test")
+    code, found = checks("--port", free_port())
+    assert code == 1
+    assert found["road"][0]["found"] == "ANTHROPIC_BASE_URL in the environment is not a URL"
+
+
+def test_a_proxy_in_the_settings_interferes_with_mitmdump(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = alone / ".claude" / "settings.local.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"env": {"HTTPS_PROXY": "http://user:secret@corp.test"}}')
+    monkeypatch.setenv("CLAUDE_CODE_CLIENT_CERT", "/cert.pem")
+    code, found = checks("--port", free_port())
+    assert code == 1
+    assert [check["found"] for check in found["environment"]] == [
+        "HTTPS_PROXY in .claude/settings.local.json overrides the capturing proxy",
+        "CLAUDE_CODE_CLIENT_CERT is set in the environment",
+    ]
+    assert "secret" not in str(found)
 
 
 def test_a_missing_client_is_reported(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

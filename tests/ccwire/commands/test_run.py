@@ -39,7 +39,7 @@ def test_the_exit_code_and_the_output_are_the_commands_own(home: Path) -> None:
     ran = run(home, "--", "sh", "-c", "echo out; echo err >&2; exit 7")
     assert (ran.returncode, ran.stdout) == (7, "out\n")
     assert "err" in ran.stderr
-    assert "no exchange was captured" in ran.stderr
+    assert "nothing was captured: the command made no connection to the proxy" in ran.stderr
 
 
 def test_a_report_that_cannot_be_opened_keeps_the_exit_code(home: Path) -> None:

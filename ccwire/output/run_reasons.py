@@ -1,0 +1,73 @@
+"""Why a run captured nothing, or less than it should have: one sentence per reason. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from addon.launch.proxy_log import Connections
+from ccwire.wire.endpoints import CALL_KINDS
+from ccwire.wire.format import UNKNOWN, Exchange
+from ccwire.wire.safe_text import one_line, shortened
+
+_MOST_REASONS = 3
+_MOST_HOSTS = 5
+
+
+def run_reasons(
+    exchanges: Sequence[Exchange], unknown: Sequence[Exchange], connections: Connections | None
+) -> list[str]:
+    """Return the sentences for a run: `exchanges` are all of it, `unknown` those in `unknown/`."""
+    sentences = [*_failures(exchanges)]
+    calls = [exchange for exchange in exchanges if exchange.kind in CALL_KINDS]
+    if not calls:
+        sentences.append(f"{_nothing(exchanges)}: {_why(connections)}")
+    if count := sum(exchange.kind in CALL_KINDS for exchange in unknown):
+        sentences.append(f"{_counted(count, 'call')} could not be tied to a session: {UNKNOWN}/")
+    return sentences
+
+
+def _failures(exchanges: Sequence[Exchange]) -> list[str]:
+    """Count requests without an answer by their error, the most frequent first."""
+    failed = [e for e in exchanges if e.error and e.ended_by in ("server_disconnect", "http_end")]
+    calls = [e for e in failed if e.kind in CALL_KINDS]
+    noun = "call" if calls else "request"
+    errors = Counter(e.error for e in calls or failed if e.error)
+    return [
+        f"{_counted(count, noun)} failed: {shortened(one_line(error), 300)}"
+        for error, count in errors.most_common(_MOST_REASONS)
+    ]
+
+
+def _nothing(exchanges: Sequence[Exchange]) -> str:
+    if not exchanges:
+        return "nothing was captured"
+    return f"no call was captured, only {_counted(len(exchanges), 'other request')}"
+
+
+def _why(connections: Connections | None) -> str:
+    if connections is None:
+        return "the proxy was killed"
+    if connections.others:
+        return (
+            f"the command connected to {_listed(list(connections.others))}, not captured;"
+            " if one of them serves the API, add --host HOST"
+        )
+    if connections.untrusted:
+        hosts = _listed(list(connections.untrusted))
+        return f"the command does not trust the proxy's certificate for {hosts}"
+    if connections.count == 0:
+        return (
+            "the command made no connection to the proxy; did it start the client?"
+            " A program that uses no proxy needs --via base-url"
+        )
+    return "the command sent no request to the API"
+
+
+def _listed(hosts: Sequence[str]) -> str:
+    shown = [one_line(host) for host in hosts[:_MOST_HOSTS]]
+    if more := len(hosts) - len(shown):
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
