@@ -141,15 +141,15 @@ def _interfering(
     variables: Mapping[str, str], settings: Sequence[SettingsEnv], found: Road
 ) -> Iterator[tuple[str, str]]:
     """Yield each variable that interferes, and what to do about it."""
-    values = effective(variables, settings)
+    values, run = effective(variables, settings), command_line("run")
     excluded = values.get("no_proxy") or values.get("NO_PROXY")
     items = excluded.text.split(",") if excluded else []
     if excluded and any(excludes(item, found.hosts) for item in items if item.strip()):
         what = f"NO_PROXY in {excluded.source} excludes {found.hosts[0]}"
-        yield what, "remove it there, or use `ccwire run`"
+        yield what, f"remove it there, or use `{run}`"
     for level in settings:
         for name in connection_variables(level):
-            todo = "remove it, or use `ccwire run`" if level.overridable else "remove it"
+            todo = f"remove it, or use `{run}`" if level.overridable else "remove it"
             yield f"{name} in {level.source} overrides the capturing proxy", todo
     for name, todo in _UNSUPPORTED.items():
         if (value := values.get(name)) and value.text:
