@@ -21,6 +21,7 @@ from addon.launch.road import describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.output.run_reasons import run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
 from ccwire.wire.format import run_id
@@ -86,6 +87,7 @@ def command(
             sessions=default_sessions_path(),
             claude_dir=claude_dir,
             run=run_id(started, secrets.token_hex(2)),
+            chain=True,
             environment=users,
         )
         try:
@@ -112,10 +114,11 @@ def command(
             raise UserError(f"the proxy did not start: {error}") from error
         except OSError as error:
             raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
-    for trouble in troubles(log):
-        click.echo(f"ccwire: {trouble}", err=True)
+    reasons = [] if quiet else run_reasons(captures, started, connections(log))
+    for sentence in without_repeats(troubles(log), reasons):
+        click.echo(f"ccwire: {sentence}", err=True)
     if not quiet:
-        print_run_summary(error_console(), captures, claude_dir, started, connections(log))
+        print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:
         _open_report(ctx, captures, claude_dir)
     ctx.exit(code)

@@ -1,21 +1,43 @@
-"""Why a run captured nothing, or less than it should have: one sentence per reason. Pure."""
+"""Why a run captured nothing, or less than it should have: one sentence per reason."""
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from addon.launch.proxy_log import Connections
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import UNKNOWN, Exchange
 from ccwire.wire.safe_text import one_line, shortened
+from correlate.captures.folder import read_exchanges, read_manifest, session_folders
 
 _MOST_REASONS = 3
 _MOST_HOSTS = 5
 
 
-def run_reasons(
+def run_reasons(captures: Path, moment: float, connections: Connections | None) -> list[str]:
+    """Return the sentences for a run that started at that time; none if all is well."""
+    unknown = _exchanges_since(captures / UNKNOWN, moment)
+    folders = sessions_since(captures, moment)
+    known = [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
+    return reasons_for([*known, *unknown], unknown, connections)
+
+
+def sessions_since(captures: Path, moment: float) -> list[Path]:
+    """Return the folders of sessions and runs with an exchange since that time."""
+    folders = session_folders(captures)
+    return [folder for folder in folders if (read_manifest(folder).last_seen or 0) >= moment]
+
+
+def without_repeats(warnings: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """Return the warnings of the proxy and the reasons, without what a reason repeats."""
+    kept = [text for text in warnings if not any(text in reason for reason in reasons)]
+    return [*kept, *reasons]
+
+
+def reasons_for(
     exchanges: Sequence[Exchange], unknown: Sequence[Exchange], connections: Connections | None
 ) -> list[str]:
-    """Return the sentences for a run: `exchanges` are all of it, `unknown` those in `unknown/`."""
+    """Return the sentences for these exchanges, of which some are in `unknown/`. Pure."""
     sentences = [*_failures(exchanges)]
     calls = [exchange for exchange in exchanges if exchange.kind in CALL_KINDS]
     if not calls:
@@ -23,6 +45,10 @@ def run_reasons(
     if count := sum(exchange.kind in CALL_KINDS for exchange in unknown):
         sentences.append(f"{_counted(count, 'call')} could not be tied to a session: {UNKNOWN}/")
     return sentences
+
+
+def _exchanges_since(folder: Path, moment: float) -> list[Exchange]:
+    return [exchange for exchange in read_exchanges(folder) if exchange.started >= moment]
 
 
 def _failures(exchanges: Sequence[Exchange]) -> list[str]:

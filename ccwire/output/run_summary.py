@@ -1,51 +1,24 @@
-"""The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings.
-
-If nothing was captured, it says why.
-"""
+"""The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings."""
 
 from pathlib import Path
 
 from rich.console import Console
 
-from addon.launch.proxy_log import Connections
 from ccwire.command_name import command_line
 from ccwire.options import captures_dir
-from ccwire.output.run_reasons import run_reasons
+from ccwire.output.run_reasons import sessions_since
 from ccwire.output.tables import Column, print_table
-from ccwire.wire.format import UNKNOWN, Exchange, short_id
-from correlate.captures.folder import read_exchanges, read_manifest, session_folders
+from ccwire.wire.format import short_id
 from correlate.reconcile.session import SessionReconciler
 from correlate.reconcile.totals import totals_of
 from correlate.transcript.locate import ClaudeDir
 
 
-def sessions_since(captures: Path, moment: float) -> list[Path]:
-    """Return the folders of sessions with an exchange since that time."""
-    folders = session_folders(captures)
-    return [folder for folder in folders if (read_manifest(folder).last_seen or 0) >= moment]
-
-
-def print_run_summary(
-    to: Console,
-    captures: Path,
-    claude_dir: Path,
-    moment: float,
-    connections: Connections | None = None,
-) -> None:
+def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
+    """Print one line per session with an exchange since that time, and nothing without any."""
     folders = sessions_since(captures, moment)
-    unknown = _exchanges_since(captures / UNKNOWN, moment)
-    known = [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
-    for sentence in run_reasons([*known, *unknown], unknown, connections):
-        to.print(f"ccwire: {sentence}", soft_wrap=True, markup=False, highlight=False)
-    if folders:
-        _print_sessions(to, captures, claude_dir, folders)
-
-
-def _exchanges_since(folder: Path, moment: float) -> list[Exchange]:
-    return [exchange for exchange in read_exchanges(folder) if exchange.started >= moment]
-
-
-def _print_sessions(to: Console, captures: Path, claude_dir: Path, folders: list[Path]) -> None:
+    if not folders:
+        return
     reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
     rows = []
     for folder in folders:

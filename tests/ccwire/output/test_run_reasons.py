@@ -1,7 +1,7 @@
 """What a run says when it captured nothing, or less than it should have."""
 
 from addon.launch.proxy_log import Connections
-from ccwire.output.run_reasons import run_reasons
+from ccwire.output.run_reasons import reasons_for, without_repeats
 from ccwire.wire.format import Exchange
 from ccwire.wire.vocabulary import EndedBy, EndpointKind
 
@@ -26,54 +26,60 @@ def exchange(
 
 
 def test_calls_in_a_session_need_no_sentence() -> None:
-    assert run_reasons([exchange()], [], Connections(1, {"github.com": 4})) == []
+    assert reasons_for([exchange()], [], Connections(1, {"github.com": 4})) == []
 
 
 def test_a_command_that_never_connected() -> None:
-    (sentence,) = run_reasons([], [], Connections())
+    (sentence,) = reasons_for([], [], Connections())
     assert sentence.startswith("nothing was captured: the command made no connection to the proxy")
     assert "--via base-url" in sentence
 
 
 def test_hosts_that_are_not_captured_are_named() -> None:
-    (sentence,) = run_reasons([], [], Connections(3, {"gw.test": 2, "b.test": 1, "c.test": 1}))
+    (sentence,) = reasons_for([], [], Connections(3, {"gw.test": 2, "b.test": 1, "c.test": 1}))
     assert sentence == (
         "nothing was captured: the command connected to gw.test, b.test and c.test, not captured;"
         " if one of them serves the API, add --host HOST"
     )
     many = Connections(9, {f"h{number}.test": 1 for number in range(9)})
-    assert "h0.test, h1.test, h2.test, h3.test, h4.test and 4 more," in run_reasons([], [], many)[0]
+    assert "h0.test, h1.test, h2.test, h3.test, h4.test and 4 more," in reasons_for([], [], many)[0]
 
 
 def test_telemetry_alone_is_no_call() -> None:
-    found = run_reasons([exchange("statsig")] * 2, [], Connections(2, {"gw.test": 1}))
+    found = reasons_for([exchange("statsig")] * 2, [], Connections(2, {"gw.test": 1}))
     assert found[0].startswith(
         "no call was captured, only 2 other requests: the command connected to gw.test,"
     )
 
 
 def test_a_program_that_does_not_trust_the_certificate() -> None:
-    assert run_reasons([], [], Connections(2, {}, {"api.anthropic.com": 2})) == [
+    assert reasons_for([], [], Connections(2, {}, {"api.anthropic.com": 2})) == [
         "nothing was captured:"
         " the command does not trust the proxy's certificate for api.anthropic.com"
     ]
 
 
 def test_a_proxy_that_was_killed() -> None:
-    assert run_reasons([], [], None) == ["nothing was captured: the proxy was killed"]
+    assert reasons_for([], [], None) == ["nothing was captured: the proxy was killed"]
 
 
 def test_failed_calls_are_counted_by_their_error() -> None:
     failed = [exchange(error=REFUSED, ended_by="server_disconnect")] * 11
     left = exchange(error="client disconnected", ended_by="client_disconnect")
     other = exchange("statsig", REFUSED, "server_disconnect")
-    assert run_reasons([*failed, left, other], [], Connections(12)) == [
+    assert reasons_for([*failed, left, other], [], Connections(12)) == [
         f"11 calls failed: {REFUSED}"
     ]
 
 
 def test_calls_without_a_session_are_counted() -> None:
     unknown = [exchange(), exchange(), exchange("statsig")]
-    assert run_reasons(unknown, unknown, Connections(1)) == [
+    assert reasons_for(unknown, unknown, Connections(1)) == [
         "2 calls could not be tied to a session: unknown/"
     ]
+
+
+def test_a_warning_that_a_reason_repeats_is_printed_once() -> None:
+    failed = f"11 calls failed: {REFUSED}"
+    assert without_repeats([REFUSED, "disk full"], [failed]) == ["disk full", failed]
+    assert without_repeats([REFUSED], []) == [REFUSED]
