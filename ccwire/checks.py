@@ -3,7 +3,6 @@
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from addon.claude_settings.client_version import version_of
 from addon.hooks.sessions_file import SessionsFileError, read_document
 from addon.launch.environment import excludes
 from addon.launch.overrides import connection_variables
@@ -20,7 +20,7 @@ from addon.launch.road import Road, SettingsEnv, effective
 from addon.storage.writable import existing_part, why_not_writable
 from ccwire.command_name import command_line
 from ccwire.wire.format import TRAFFIC_LOG
-from ccwire.wire.versions import announced_version, parse_version
+from ccwire.wire.versions import parse_version
 
 _DISK_NEEDED = 500 * 1024 * 1024
 _UNSUPPORTED = {
@@ -95,18 +95,7 @@ def client(known: list[str]) -> Check:
     if program is None:
         todo = f"install Claude Code, or give its path: `{command_line('run PATH')}`"
         return Check("client", "no `claude` on PATH", todo)
-    try:
-        output = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        output = ""
-    found = announced_version(output)
+    found = version_of([program])
     if found is None:
         return Check("client", program, f"`{program} --version` printed no Claude Code version")
     name = ".".join(map(str, found))

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from addon.claude_settings.hooks_text import HooksFound, command_files, find_hooks, hook_command
 from addon.claude_settings.jsonc import JsoncError, parse
+from addon.claude_settings.refused import Flaw, flaw_of
 from ccwire.command_name import command_line
+from ccwire.wire.versions import Version
 
 # The weakest first: where two scopes differ, the later one wins.
 SCOPES = ("user", "project", "local")
@@ -33,7 +35,10 @@ _NO_HOOKS = HooksFound({}, None)
 
 @dataclass(frozen=True, slots=True)
 class ScopeStatus:
-    """The state of our hooks in one scope; `error` is the reason its file cannot be read."""
+    """The state of our hooks in one scope.
+
+    `error` is the reason its file cannot be read, `flaw` the reason the client ignores it.
+    """
 
     scope: str
     path: Path
@@ -41,31 +46,36 @@ class ScopeStatus:
     hooks: HooksFound = _NO_HOOKS
     drift: tuple[str, ...] = ()
     error: str | None = None
+    flaw: Flaw | None = None
 
 
-def installed_scopes(claude_dir: Path, project: Path) -> list[str]:
-    """Return the scopes with a working SessionStart hook."""
+def installed_scopes(claude_dir: Path, project: Path, version: Version | None = None) -> list[str]:
+    """Return the scopes whose SessionStart hook a client of this version runs.
+
+    Without a version, only scopes whose file no client ignores.
+    """
     return [
         status.scope
-        for status in scope_statuses(claude_dir, project)
-        if any(not _missing(c) for c in status.hooks.commands.get("SessionStart", ()))
+        for status in scope_statuses(claude_dir, project, version)
+        if status.flaw is None
+        and any(not _missing(c) for c in status.hooks.commands.get("SessionStart", ()))
     ]
 
 
 def scope_statuses(
-    claude_dir: Path, project: Path, scopes: Iterable[str] = SCOPES
+    claude_dir: Path, project: Path, version: Version | None = None
 ) -> list[ScopeStatus]:
-    """Return the state of our hooks per scope; unreadable files are reported in `error`."""
-    return [_status(scope, settings_path(scope, claude_dir, project)) for scope in scopes]
+    """Return the state of our hooks per scope, for a client of this version or of any."""
+    return [_status(scope, settings_path(scope, claude_dir, project), version) for scope in SCOPES]
 
 
-def _status(scope: str, path: Path) -> ScopeStatus:
+def _status(scope: str, path: Path, version: Version | None) -> ScopeStatus:
     try:
         text = read_settings(path)
         if text is None:
             return ScopeStatus(scope, path)
         with errors_of(path):
-            hooks = find_hooks(text)
+            hooks, flaw = find_hooks(text), flaw_of(text, version)
     except SettingsError as error:
         return ScopeStatus(scope, path, exists=True, error=str(error))
     gone = {
@@ -74,7 +84,8 @@ def _status(scope: str, path: Path) -> ScopeStatus:
         for command in commands
         for file in _missing(command)
     }
-    return ScopeStatus(scope, path, True, hooks, (*hooks.drift(hook_command()), *gone))
+    drift = (*hooks.drift(hook_command()), *gone)
+    return ScopeStatus(scope, path, True, hooks, drift, flaw=flaw)
 
 
 def _missing(command: str) -> list[Path]:
@@ -98,9 +109,11 @@ def disabled_by(statuses: Iterable[ScopeStatus], managed: Path | None = None) ->
     return None
 
 
-def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, str | None]]:
+def scope_checks(
+    claude_dir: Path, project: Path, version: Version | None = None
+) -> Iterator[tuple[str, str, str | None]]:
     """Yield checks for `ccwire doctor`: name, finding, and what to do about it, if anything."""
-    statuses = scope_statuses(claude_dir, project)
+    statuses = scope_statuses(claude_dir, project, version)
     reported = False
     for status in statuses:
         events = len(status.hooks.commands)
@@ -108,6 +121,9 @@ def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, st
             reported = True
             todo = status.error or f"run `{command_line('hooks install')} --scope {status.scope}`"
             yield "hooks", f"{status.scope}: {'; '.join(status.drift) or 'not readable'}", todo
+        elif events and status.flaw:
+            reported = True
+            yield "hooks", f"{status.scope}: {status.path}", ignored(status.flaw, version)
         elif events:
             reported = True
             yield "hooks", f"{status.scope}: installed, {events} events", None
@@ -115,6 +131,12 @@ def scope_checks(claude_dir: Path, project: Path) -> Iterator[tuple[str, str, st
         yield "hooks", f"not installed; `{command_line('run')}` adds its own", None
     if setting := disabled_by(statuses):
         yield "hooks", "switched off", f"remove {setting}: without hooks, some calls get no session"
+
+
+def ignored(flaw: Flaw, version: Version | None) -> str:
+    """Return who ignores a file with our hooks, why, and what to do."""
+    run = command_line("run")
+    return f"{flaw.in_words(version)}; {flaw.fix}, or use `{run}`, which brings its own hooks"
 
 
 def settings_path(scope: str, claude_dir: Path, project: Path) -> Path:

@@ -3,21 +3,18 @@
 The user's settings files do not change.
 """
 
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from addon.claude_settings.client_version import version_of
 from addon.claude_settings.files import installed_scopes
 from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
 from addon.launch.arguments import client_in, merged_settings, takes_settings, user_settings
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.versions import Version, announced_version
-
-_VERSION_SECONDS = 20
 
 
 class OverlayError(Exception):
@@ -33,15 +30,17 @@ def with_overlay(
 ) -> list[str]:
     """Add our hooks and variables for this run, if the client takes a `--settings` argument.
 
-    Hooks are not added if they are installed.
+    Hooks are not added if they are installed in a file that the client does not ignore.
     """
     words = client_in(command)
-    wants_hooks = not installed_scopes(claude_dir, project)
-    if words is None or not (wants_hooks or variables):
+    if words is None:
         return command
     start, arguments = command[:words], command[words:]
-    version = _version(start)
+    version = version_of(start)
     if version is None or not takes_settings(version, arguments):
+        return command
+    wants_hooks = not installed_scopes(claude_dir, project, version)
+    if not (wants_hooks or variables):
         return command
     given = user_settings(arguments)
     hooks = hook_settings(hook_command(), events_for(version))["hooks"] if wants_hooks else {}
@@ -57,7 +56,7 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     if given is None:
         return {}
     try:
-        text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text()
+        text = given if given.lstrip().startswith("{") else _text(given)
         value = parse_json(text)
     except OSError as error:
         raise OverlayError(f"--settings {given}: {error.strerror}.") from error
@@ -68,16 +67,5 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     return value
 
 
-def _version(start: Sequence[str]) -> Version | None:
-    try:
-        ran = subprocess.run(
-            [*start, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_VERSION_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return announced_version(ran.stdout)
+def _text(path: str) -> str:
+    return Path(path).expanduser().read_text(encoding="utf-8-sig")  # the client skips the mark

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from addon.claude_settings.client_version import version_on_path
 from addon.claude_settings.files import scope_checks
 from addon.hooks.sessions import default_sessions_path
 from addon.launch.client_settings import read_settings_env
@@ -39,7 +40,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         checks.mitmproxy(),
         checks.certificate(default_confdir()),
         checks.port(port),
-        *(checks.Check(*line) for line in scope_checks(claude_dir, Path.cwd())),
+        *(checks.Check(*line) for line in scope_checks(claude_dir, Path.cwd(), version_on_path())),
         checks.sessions_map(default_sessions_path()),
         checks.client(shipped_versions()),
         checks.road(road),

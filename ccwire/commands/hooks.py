@@ -6,21 +6,25 @@ from typing import Any
 
 import click
 
+from addon.claude_settings.client_version import version_on_path
 from addon.claude_settings.files import (
     SCOPES,
     ScopeStatus,
     SettingsError,
     disabled_by,
+    ignored,
     scope_statuses,
     settings_path,
 )
 from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, hook_command
 from addon.claude_settings.install import SettingsChange, make_change, plan_install, plan_uninstall
+from addon.claude_settings.refused import flaw_of
 from addon.hooks.events import INSTALLED
 from ccwire.command_name import command_line
 from ccwire.options import UserError, claude_dir_option, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, print_table
+from ccwire.wire.versions import Version
 
 _SCOPE = click.Choice(SCOPES)
 _scope_option = click.option(
@@ -55,17 +59,23 @@ def install(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None
     if only_print:
         click.echo(change.after, nl=False)
         return
+    text = change.after or "{}"
+    version = version_on_path()
+    flaw = flaw_of(text, version)
     if change.before == change.after:
         click.echo(f"The hooks are already installed in {path}; nothing changed.")
     else:
         _make(change)
-        click.echo(f"Installed the hooks in {path}; every new session will be recorded.")
+        effect = "" if flaw else "; every new session will be recorded"
+        click.echo(f"Installed the hooks in {path}{effect}.")
         if scope == "project":
             click.echo(
                 "The command in this file is a path on this machine; "
                 "use `--scope local` if you share the file."
             )
-    if find_hooks(change.after or "{}").disabled:
+    if flaw:
+        click.echo(f"They will not run: {ignored(flaw, version)}.")
+    elif find_hooks(text).disabled:
         click.echo('"disableAllHooks" is set in this file: the hooks will not run.')
 
 
@@ -99,20 +109,21 @@ def uninstall(scope: str, claude_dir: Path, only_print: bool, force: bool) -> No
 @click.pass_context
 def status(ctx: click.Context, scope: str | None, claude_dir: Path, as_json: bool) -> None:
     """Show where the hooks are installed. Exit code 1 if they are broken or disabled."""
-    every = scope_statuses(claude_dir, Path.cwd())
+    version = version_on_path()
+    every = scope_statuses(claude_dir, Path.cwd(), version)
     shown = [found for found in every if scope in (None, found.scope)]
     setting = disabled_by(every)
     if as_json:
-        report = {"scopes": [_to_json(found) for found in shown], "disabled_by": setting}
+        report = {"scopes": [_to_json(found, version) for found in shown], "disabled_by": setting}
         print_json(report)
     else:
-        _print_status(shown, setting)
+        _print_status(shown, setting, version)
     installed = any(found.hooks.commands for found in shown)
-    broken = any(found.drift or found.error for found in shown)
+    broken = any(found.drift or found.error or _is_ignored(found) for found in shown)
     ctx.exit(1 if broken or (installed and setting) else 0)
 
 
-def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
+def _print_status(shown: list[ScopeStatus], setting: str | None, version: Version | None) -> None:
     to = console()
     columns = [Column("scope"), Column("hooks"), Column("settings", grows=True)]
     rows = [[found.scope, _in_words(found), str(found.path)] for found in shown]
@@ -128,6 +139,8 @@ def _print_status(shown: list[ScopeStatus], setting: str | None) -> None:
             click.echo(f"{found.scope}: {'; '.join(found.drift)}.")
             repair = command_line(f"hooks install --scope {found.scope}")
             click.echo(f"  Run `{repair}` to repair it.")
+        if found.flaw and _is_ignored(found):
+            click.echo(f"{found.scope}: {ignored(found.flaw, version)}.")
     if setting:
         click.echo(f"The client runs no hooks here: {setting}.")
 
@@ -142,10 +155,15 @@ def _in_words(found: ScopeStatus) -> str:
     if not found.hooks.commands:
         return "not installed" if found.exists else "no such file"
     events = len(set(INSTALLED) & found.hooks.commands.keys())
-    return f"{'drifted' if found.drift else 'installed'}, {events} of {len(INSTALLED)} events"
+    state = "ignored" if found.flaw else "drifted" if found.drift else "installed"
+    return f"{state}, {events} of {len(INSTALLED)} events"
 
 
-def _to_json(found: ScopeStatus) -> dict[str, Any]:
+def _is_ignored(found: ScopeStatus) -> bool:
+    return bool(found.flaw and found.hooks.commands)
+
+
+def _to_json(found: ScopeStatus, version: Version | None) -> dict[str, Any]:
     return {
         "scope": found.scope,
         "path": str(found.path),
@@ -155,6 +173,7 @@ def _to_json(found: ScopeStatus) -> dict[str, Any]:
         "drift": list(found.drift),
         "disable_all_hooks": found.hooks.disabled,
         "error": found.error,
+        "ignored": found.flaw.in_words(version) if found.flaw else None,
     }
 
 

@@ -7,8 +7,11 @@ import pytest
 
 from addon.claude_settings.hooks_text import hook_command
 from addon.claude_settings.install import make_change, plan_install, plan_uninstall
+from addon.claude_settings.refused import flaw_of
+from addon.launch.overlay import with_overlay
 from ccwire.demo.stand_in.scenarios import named
-from tests.e2e.real_rig import VERSIONS, real_rig, sessions_in_map
+from lab.settings_files import FLAWS, measure
+from tests.e2e.real_rig import VERSIONS, client_or_skip, numbers, real_rig, sessions_in_map
 
 pytestmark = pytest.mark.real
 
@@ -41,3 +44,35 @@ def test_installed_hooks_record_a_session_and_leave_other_hooks_running(
     assert entry["metadata"]["claude_pid"] in pids
     assert (tmp_path / "theirs").read_text() == "theirs\n"
     assert not (tmp_path / "hook.log").exists()
+
+
+@pytest.mark.parametrize("version", (VERSIONS[0], VERSIONS[-1]))
+def test_the_client_ignores_the_files_that_we_say_it_ignores(tmp_path: Path, version: str) -> None:
+    flaws = ("none", "comment", "trailing comma", "byte order mark")
+    hooks = json.dumps({"hooks": {"SessionStart": []}})
+    for found in measure(client_or_skip(version), tmp_path, flaws, ("user",)):
+        is_refused = flaw_of(FLAWS[found.flaw](hooks), numbers(version)) is not None
+        others = ("project", "local", "overlay")
+        assert found.ran == (others if is_refused else ("user", *others)), found
+
+
+@pytest.mark.parametrize("version", (VERSIONS[0], VERSIONS[-1]))
+def test_a_run_brings_its_hooks_if_the_client_ignores_the_installed_ones(
+    tmp_path: Path, version: str
+) -> None:
+    with real_rig(version, tmp_path) as real:
+        settings = real.claude_dir / "settings.json"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text("{\n  // a comment\n}\n")
+        make_change(plan_install(settings, hook_command(tmp_path / "ignored.json")))
+        command = with_overlay([*real.client.command], real.claude_dir, real.cwd, tmp_path)
+        own = (
+            Path(command[-1])
+            .read_text()
+            .replace("hook.py", f"hook.py --sessions {tmp_path / 'own.json'}")
+        )
+        real.hooks = json.loads(own)
+        outcome = real.run(named("plain"))
+    assert not (tmp_path / "ignored.json").exists()
+    [entry] = json.loads((tmp_path / "own.json").read_text())["sessions"]
+    assert entry["session_id"] == outcome.session_id

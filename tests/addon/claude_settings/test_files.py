@@ -109,3 +109,21 @@ def test_a_check_contains_what_to_do(claude: Path, project: Path) -> None:
     assert shared[2] == "run `ccwire hooks install --scope project`"
     assert off[1] == "switched off"
     assert str(local) in (off[2] or "")
+
+
+def test_hooks_in_a_file_that_the_client_ignores_are_not_installed(
+    claude: Path, project: Path
+) -> None:
+    settings = claude / "settings.json"
+    settings.write_text("\ufeff" + json.dumps(hook_settings(hook_command())))
+    assert installed_scopes(claude, project) == []
+    assert installed_scopes(claude, project, (2, 0, 67)) == []
+    assert installed_scopes(claude, project, (2, 0, 69)) == ["user"]
+    [(_, found, todo)] = scope_checks(claude, project, (2, 0, 67))
+    assert found == f"user: {settings}"
+    assert todo == (
+        "Claude Code 2.0.67 ignores this file, because it starts with a byte order mark; "
+        "save it without the mark, or use `ccwire run`, which brings its own hooks"
+    )
+    [(_, found, todo)] = scope_checks(claude, project, (2, 1, 0))
+    assert (found, todo) == ("user: installed, 5 events", None)

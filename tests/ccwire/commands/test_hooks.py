@@ -17,6 +17,11 @@ COMMENTED = """{
    }
 }"""
 
+IGNORED = (
+    "They will not run: Claude Code (1.0.62 to 2.1.325) ignores this file, because it contains "
+    "comments; remove the comments, or use `ccwire run`, which brings its own hooks.\n"
+)
+
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -25,6 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("ccwire.commands.hooks.version_on_path", lambda: None)
     monkeypatch.setattr("addon.claude_settings.files.MANAGED", tmp_path / "managed.json")
     (tmp_path / "claude").mkdir()
     return folder
@@ -47,7 +53,8 @@ def test_install_status_and_uninstall_of_settings_with_comments_and_other_hooks(
     assert done.exit_code == 0
     assert done.stdout == (
         "The previous version is saved as settings.json.before-ccwire.\n"
-        f"Installed the hooks in {user_settings}; every new session will be recorded.\n"
+        f"Installed the hooks in {user_settings}.\n"
+        f"{IGNORED}"
     )
     command = json.dumps(hook_command())
     text = user_settings.read_text()
@@ -75,12 +82,12 @@ def test_install_status_and_uninstall_of_settings_with_comments_and_other_hooks(
     )
     assert not text.endswith("\n")
     shown = _hooks("status")
-    assert shown.exit_code == 0
-    assert "installed, 5 of 5 events" in shown.stdout
+    assert shown.exit_code == 1
+    assert "ignored, 5 of 5 events" in shown.stdout
     assert "user: Stop, SessionStart, SessionEnd, UserPromptSubmit, SubagentStop" in shown.stdout
     assert f"  {hook_command()}\n" in shown.stdout
     assert _hooks("install").stdout == (
-        f"The hooks are already installed in {user_settings}; nothing changed.\n"
+        f"The hooks are already installed in {user_settings}; nothing changed.\n{IGNORED}"
     )
     assert _hooks("uninstall").stdout == f"Removed the hooks from {user_settings}.\n"
     assert user_settings.read_text() == COMMENTED
@@ -169,6 +176,7 @@ def test_status_as_json_has_scopes_events_and_drift(user_settings: Path) -> None
                 ],
                 "disable_all_hooks": None,
                 "error": None,
+                "ignored": None,
             }
         ],
         "disabled_by": None,
@@ -196,3 +204,32 @@ def test_another_claude_folder_can_be_named(project: Path, tmp_path: Path) -> No
     refused = _hooks("install", "--claude-dir", str(tmp_path / "no" / "such"))
     assert refused.exit_code == 2
     assert "No such file or directory; nothing was written." in refused.stderr
+
+
+def test_status_names_the_installed_client_that_ignores_the_file(
+    user_settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_settings.write_text("\ufeff{}\n")
+    _hooks("install")
+    monkeypatch.setattr("ccwire.commands.hooks.version_on_path", lambda: (2, 0, 67))
+    shown = _hooks("status", "--scope", "user")
+    assert shown.exit_code == 1
+    assert "ignored, 5 of 5 events" in shown.stdout
+    assert (
+        "user: Claude Code 2.0.67 ignores this file, because it starts with a byte order mark; "
+        "save it without the mark, or use `ccwire run`, which brings its own hooks.\n"
+    ) in shown.stdout
+    (scope,) = json.loads(_hooks("status", "--scope", "user", "--json").stdout)["scopes"]
+    assert scope["ignored"] == (
+        "Claude Code 2.0.67 ignores this file, because it starts with a byte order mark"
+    )
+    monkeypatch.setattr("ccwire.commands.hooks.version_on_path", lambda: (2, 1, 325))
+    shown = _hooks("status", "--scope", "user")
+    assert shown.exit_code == 0
+    assert "installed, 5 of 5 events" in shown.stdout
+
+
+def test_a_file_without_our_hooks_may_have_comments(user_settings: Path) -> None:
+    user_settings.write_text(COMMENTED)
+    shown = _hooks("status", "--scope", "user")
+    assert (shown.exit_code, "ignores" in shown.stdout) == (0, False)

@@ -1,0 +1,53 @@
+"""The settings of one run: when our hooks are added, and to what."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from addon.claude_settings.hooks_text import hook_command, hook_settings
+from addon.launch.overlay import OverlayError, settings_value, with_overlay
+
+
+def client(folder: Path, version: str) -> str:
+    program = folder / "claude"
+    program.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize(
+    ("version", "flaw", "adds"),
+    [
+        ("2.1.325", "", False),
+        ("2.1.325", "// a comment\n", True),
+        ("2.0.67", "\ufeff", True),
+        ("2.0.69", "\ufeff", False),
+        ("1.0.84", "", True),  # it does not know SessionEnd
+    ],
+)
+def test_our_hooks_are_added_if_the_client_ignores_the_installed_ones(
+    tmp_path: Path, version: str, flaw: str, adds: bool
+) -> None:
+    installed = json.dumps(hook_settings(hook_command()))
+    (tmp_path / "settings.json").write_text(flaw + installed)
+    command = [client(tmp_path, version), "-p", "hello"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    got = with_overlay(command, tmp_path, tmp_path, scratch)
+    if not adds:
+        assert got == command
+        return
+    assert got == [command[0], "--settings", str(scratch / "settings.json"), "-p", "hello"]
+    assert "SessionStart" in json.loads(Path(got[2]).read_text())["hooks"]
+
+
+def test_a_settings_file_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "own.json").write_text('\ufeff{"model": "opus"}')
+    assert settings_value(str(tmp_path / "own.json")) == {"model": "opus"}
+
+
+def test_a_settings_file_that_is_not_json_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "own.json").write_text("{,}")
+    with pytest.raises(OverlayError, match="not valid JSON"):
+        settings_value(str(tmp_path / "own.json"))
