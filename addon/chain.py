@@ -51,12 +51,13 @@ class Chain:
             return
         if self._running:
             raise exceptions.OptionsError("capture_proxy: set it when the proxy starts.")
+        if ctx.options.capture_upstream:
+            return
         try:
-            proxies = named_proxy(ctx.options.capture_proxy, os.environ)
+            self._proxies = named_proxy(ctx.options.capture_proxy, os.environ)
         except UnusableProxy as error:
             raise exceptions.OptionsError(f"capture_proxy: {error}.") from None
-        if proxies is not None and not ctx.options.capture_upstream:
-            self._proxies = proxies
+        if self._proxies is not None:
             # Lazy, so that a request is seen before its connection can fail.
             ctx.options.update(connection_strategy="lazy")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from addon.claude_settings.client_version import version_of
 from addon.hooks.sessions_file import SessionsFileError, read_document
+from addon.launch import company_proxy as launch
 from addon.launch.environment import excludes
 from addon.launch.overrides import connection_variables
 from addon.launch.proxy import ca_cert
@@ -27,6 +28,7 @@ _UNSUPPORTED = {
     "ANTHROPIC_UNIX_SOCKET": "unset it; calls over a socket are not captured",
     "CLAUDE_CODE_CLIENT_CERT": "give the proxy this certificate: mitmproxy's option `client_certs`",
 }
+_CONNECT_SECONDS = 3
 _EARLIEST = 1_750_000_000  # an earlier time means that the clock is wrong
 
 
@@ -114,6 +116,25 @@ def road(found: Road) -> Check:
         return Check("road", f"{found.source} is not a URL", "set it to one that starts with https")
     where = f"{found.provider} at {found.hosts[0]}"
     return Check("road", f"{where} ({found.source})" if found.source else where)
+
+
+def company_proxy(variables: Mapping[str, str]) -> Iterator[Check]:
+    """Check the proxy that the user's variables name: it has to accept connections."""
+    name = "company proxy"
+    try:
+        proxies = launch.company_proxy(variables)
+    except launch.UnusableProxy as error:
+        yield Check(name, "cannot be used", str(error))
+        return
+    servers = [proxies.https, proxies.http] if proxies else []
+    for server in dict.fromkeys(server for server in servers if server is not None):
+        try:
+            socket.create_connection(server.address, _CONNECT_SECONDS).close()
+        except OSError as error:
+            todo = "correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or start the proxy"
+            yield Check(name, f"{server.name} cannot be reached ({error.strerror or error})", todo)
+        else:
+            yield Check(name, f"{server.name}; `{command_line('run')}` connects through it")
 
 
 def environment(

@@ -58,6 +58,12 @@ class CompanyProxy:
     http: ProxyServer | None
     exceptions: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> str:
+        """The proxies as messages name them."""
+        servers = [server for server in (self.https, self.http) if server is not None]
+        return " and ".join(dict.fromkeys(server.name for server in servers))
+
     def server_for(self, scheme: str, host: str, port: int) -> ProxyServer | None:
         """Return the proxy for a target; None means that it is connected to directly."""
         if is_loopback(host) or any(_excepts(item, host, port) for item in self.exceptions):

@@ -10,6 +10,7 @@ from addon.claude_settings.client_version import version_on_path
 from addon.claude_settings.files import scope_checks
 from addon.hooks.sessions import default_sessions_path
 from addon.launch.client_settings import read_settings_env
+from addon.launch.overrides import users_environment
 from addon.launch.proxy import default_confdir
 from addon.launch.road import find_road
 from ccwire import checks
@@ -44,6 +45,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         checks.sessions_map(default_sessions_path()),
         checks.client(shipped_versions()),
         checks.road(road),
+        *checks.company_proxy(users_environment(os.environ, settings)),
         *checks.environment(os.environ, settings, road),
         checks.capture_folder(captures),
         checks.clock(captures),

@@ -5,6 +5,7 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from addon.hooks.sessions import default_sessions_path
 from addon.launch.child import child_environment
 from addon.launch.client import run_behind
 from addon.launch.client_settings import read_settings_env
+from addon.launch.company_proxy import CompanyProxy, UnusableProxy, company_proxy
 from addon.launch.overlay import OverlayError, with_overlay
 from addon.launch.overrides import overriding, repeated, users_environment
 from addon.launch.proxy import Proxy, ProxyError
@@ -21,8 +23,12 @@ from addon.launch.road import describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
+<<<<<<< Updated upstream
 from ccwire.output.run_reasons import run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
+=======
+from ccwire.output.run_summary import errors_since, print_run_summary
+>>>>>>> Stashed changes
 from ccwire.output.tables import error_console
 from ccwire.wire.format import run_id
 from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
@@ -74,8 +80,11 @@ def command(
     road = find_road(os.environ, settings)
     hosts = tuple(dict.fromkeys((*DEFAULT_HOSTS, *road.hosts, *more_hosts)))
     users = users_environment(os.environ, settings)
+    company = _company_proxy(users) if upstream is None else None
     if not quiet:
         click.echo(f"ccwire: {describe_road(road, more_hosts)}", err=True)
+        if company is not None:
+            click.echo(f"ccwire: connecting through the proxy {company.names}", err=True)
     started = time.time()
     with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
         scratch = Path(folder)
@@ -89,6 +98,7 @@ def command(
             run=run_id(started, secrets.token_hex(2)),
             chain=True,
             environment=users,
+            chain=True,
         )
         try:
             with proxy:
@@ -114,9 +124,16 @@ def command(
             raise UserError(f"the proxy did not start: {error}") from error
         except OSError as error:
             raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
+<<<<<<< Updated upstream
     reasons = [] if quiet else run_reasons(captures, started, connections(log))
     for sentence in without_repeats(troubles(log), reasons):
         click.echo(f"ccwire: {sentence}", err=True)
+=======
+    in_summary = frozenset() if quiet else errors_since(captures, started)
+    for trouble in troubles(log):
+        if trouble not in in_summary:
+            click.echo(f"ccwire: {trouble}", err=True)
+>>>>>>> Stashed changes
     if not quiet:
         print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:
@@ -132,6 +149,13 @@ def _open_report(ctx: click.Context, captures: Path, claude_dir: Path) -> None:
         )
     except click.ClickException as error:
         error.show()
+
+
+def _company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:
+    try:
+        return company_proxy(environment)
+    except UnusableProxy as error:
+        raise UserError(f"{error}.") from None
 
 
 def _program(name: str) -> str:

@@ -3,6 +3,8 @@
 import http.client
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from addon.launch.proxy import Proxy
+from addon.launch.proxy import ADD_ON, Proxy
 from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.server import StandIn
 from tests.company import ENCODED, SECRETS, USER, CompanyCA, CompanyProxy, tls_server
-from tests.rig import Rig, messages_body, new_session
+from tests.rig import Rig, messages_body, new_session, until
 
 API = "api.anthropic.com"
 TUNNELLED = "tunnelled.example"
 PLAIN = "gateway.example"
+MITMDUMP = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 NOWHERE = "0.0.0.0"  # an address that reaches this machine, but is not a loopback address
 
 
@@ -307,6 +310,111 @@ def test_a_proxy_that_points_at_itself_does_not_loop(
         status, line = ask(wire)
     assert status == 502
     assert line["error"].startswith(f"upstream proxy 127.0.0.1:{port} is this proxy itself")
+
+
+CALL = """
+import sys, urllib.error, urllib.request
+request = urllib.request.Request(
+    "https://api.anthropic.com/v1/messages", sys.argv[1].encode(),
+    {"content-type": "application/json", "x-api-key": "made-up"})
+try:
+    urllib.request.urlopen(request, timeout=30).read()
+except urllib.error.HTTPError as error:
+    sys.exit(error.code - 495)
+"""
+
+
+def run_program(home: Path, given: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program that makes one call behind `ccwire run`, with these variables only."""
+    command = [sys.executable, "-m", "ccwire", "run", "--", sys.executable, "-c", CALL]
+    home.mkdir(parents=True, exist_ok=True)
+    return subprocess.run(
+        [*command, messages_body("hello").decode()],
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin", "TERM": "dumb", **given},
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def test_a_run_connects_through_the_proxy(tmp_path: Path, api: StandIn, ca: CompanyCA) -> None:
+    with CompanyProxy(routes(api), ca) as company:
+        ran = run_program(tmp_path / "home", variables(company, ca))
+    assert ran.returncode == 0, ran.stderr
+    assert f"ccwire: connecting through the proxy {company.name}\n" in ran.stderr
+    assert company.seen == [f"CONNECT {API}:443"]
+    assert len(api.ledger.messages()) == 1
+    assert [secret for secret in SECRETS if secret in ran.stdout + ran.stderr] == []
+    no_secret_is_in(tmp_path)
+
+
+def test_a_run_says_once_that_the_proxy_is_stopped(tmp_path: Path, api: StandIn) -> None:
+    port = free_port()
+    given = {"HTTPS_PROXY": f"http://{USER}:{ENCODED}@127.0.0.1:{port}"}
+    ran = run_program(tmp_path / "home", given)
+    assert ran.returncode == 502 - 495  # the program's own
+    why = f"ccwire: 1 call failed: upstream proxy 127.0.0.1:{port} refused the connection\n"
+    assert why in ran.stderr
+    assert ran.stderr.count("refused the connection") == 1
+    no_secret_is_in(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["env", "http://{name}"])
+def test_mitmdump_has_an_option_for_it(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA, option: str
+) -> None:
+    log = tmp_path / "log"
+    with CompanyProxy(routes(api), ca, password=option == "env") as company:
+        given = option.format(name=company.name)
+        command = [sys.executable, "-u", "-c", MITMDUMP, "--listen-host", "127.0.0.1"]
+        command += ["-p", str(port := free_port()), "-s", str(ADD_ON)]
+        for setting in (f"confdir={confdir}", f"capture_dir={tmp_path}/captures"):
+            command += ["--set", setting]
+        command += ["--set", f"capture_proxy={given}"]
+        environment = {"HOME": str(tmp_path), "SSL_CERT_FILE": str(ca.file)}
+        if option == "env":
+            environment["https_proxy"] = company.url
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(
+                command, env=environment, stdout=output, stderr=subprocess.STDOUT
+            ) as proxy,
+        ):
+            try:
+                until(lambda: b"(upstream mode) listening at" in log.read_bytes(), 30)
+                assert get(port, TUNNELLED, ca.file) == 200
+                assert get(port, API, confdir / "mitmproxy-ca-cert.pem") == 200
+            finally:
+                proxy.terminate()
+    assert company.seen == [f"CONNECT {TUNNELLED}:443", f"CONNECT {API}:443"]
+    assert len(list(tmp_path.glob("captures/unknown/0001_resp_*"))) == 1
+    no_secret_is_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("socks5://127.0.0.1:1080", "the URL names a SOCKS proxy"),
+        ("http://me:secret@127.0.0.1:3128", "give a password in HTTPS_PROXY, and `env`"),
+    ],
+)
+def test_an_unusable_option_stops_mitmdump(tmp_path: Path, option: str, problem: str) -> None:
+    command = [sys.executable, "-u", "-c", MITMDUMP, "--listen-host", "127.0.0.1", "-p", "0"]
+    command += ["-s", str(ADD_ON), "--set", f"confdir={tmp_path}"]
+    ran = subprocess.run(
+        [*command, "--set", f"capture_proxy={option}"],
+        env={"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert problem in ran.stdout + ran.stderr
+    assert "secret" not in ran.stdout + ran.stderr
 
 
 def free_port() -> int:

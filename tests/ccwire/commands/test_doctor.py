@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ccwire.cli import main
+from ccwire.command_name import command_line
 
 _ROAD = ("ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 
@@ -15,7 +16,8 @@ _ROAD = ("ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTE
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home and an environment in which every check passes."""
-    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", *_ROAD):
+    proxies = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+    for name in (*proxies, *(proxy.lower() for proxy in proxies), *_ROAD):
         monkeypatch.delenv(name, raising=False)
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
@@ -48,6 +50,32 @@ def test_all_is_well_on_a_machine_where_nothing_interferes(alone: Path) -> None:
     assert code == 0
     assert "9.9.9" in str(found["client"][0]["found"])
     assert "newer than any known version" in str(found["client"][0]["found"])
+
+
+def test_the_companys_proxy_is_tried(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as company:
+        port = company.getsockname()[1]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:pa%40ss@127.0.0.1:{port}")
+        code, found = checks("--port", free_port())
+    assert code == 0
+    assert [c["found"] for c in found["company proxy"]] == [
+        f"127.0.0.1:{port}; `{command_line('run')}` connects through it"
+    ]
+    code, found = checks("--port", free_port())
+    assert code == 1
+    (check,) = found["company proxy"]
+    assert check["found"] == f"127.0.0.1:{port} cannot be reached (Connection refused)"
+
+
+def test_a_socks_proxy_is_reported_with_a_remedy(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://me:secret@127.0.0.1:1080")
+    code, found = checks("--port", free_port())
+    assert code == 1
+    (check,) = found["company proxy"]
+    assert "SOCKS" in str(check["todo"]) and "unset ALL_PROXY" in str(check["todo"])
+    assert "secret" not in str(found)
 
 
 def test_problems_are_reported_with_a_remedy(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

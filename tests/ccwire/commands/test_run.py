@@ -92,6 +92,14 @@ def test_a_wrong_upstream_is_one_sentence(home: Path, url: str) -> None:
     assert f"--upstream: {url!r} is not a base URL" in ran.stderr
 
 
+def test_a_socks_proxy_is_one_sentence(home: Path) -> None:
+    ran = run(home, "--", "true", ALL_PROXY="socks5h://me:secret@127.0.0.1:1080")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.count("\n") == 1
+    assert "ALL_PROXY names a SOCKS proxy, which ccwire cannot use; set HTTPS_PROXY" in ran.stderr
+    assert "secret" not in ran.stderr
+
+
 def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: Path) -> None:
     (home / "file").write_text("not a folder")
     ran = run(home, "--captures", "file", "--", "sh", "-c", "echo started")
