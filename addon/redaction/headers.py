@@ -1,27 +1,86 @@
 """The headers that are secret by name, and the secret part of their values."""
 
+import re
 from collections.abc import Iterable
 
 from addon.redaction.patterns import kind_of
 
+# Their values are also searched for elsewhere.
 SECRET_HEADERS = frozenset(
-    ("authorization", "x-api-key", "cookie", "set-cookie", "proxy-authorization")
+    (
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "set-cookie",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "x-goog-iam-authorization-token",
+        "x-amz-security-token",
+        "ocp-apim-subscription-key",
+        "cf-aig-authorization",
+        "helicone-auth",
+        "x-litellm-api-key",
+        "x-portkey-api-key",
+    )
 )
+_WORD = re.compile(r"[a-z0-9]+")
+# A header with one of these words in its name is secret, unless its name or value shows otherwise.
+_SECRET_WORDS = frozenset(
+    (
+        *("key", "apikey", "token", "secret", "auth", "authorization", "jwt", "signature"),
+        *("password", "passwd", "credential", "credentials"),
+    )
+)
+_COUNT_WORDS = frozenset(("count", "limit", "remaining", "reset"))
+_HARMLESS = frozenset(("idempotency-key", "sec-websocket-key", "access-control-allow-credentials"))
+_PLAIN_VALUE = re.compile(r"true|false|[0-9]{0,9}", re.IGNORECASE)
+
+_SIGV4 = re.compile(r"AWS4-\S+\s+Credential=([^/,\s]+)")
+_SCHEMES = ("bearer", "basic", "apikey", "token")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Return whether a header is secret; `name` in lower case."""
+    if name in SECRET_HEADERS:
+        return True
+    words = _WORD.findall(name)
+    return (
+        not _SECRET_WORDS.isdisjoint(words)
+        and _COUNT_WORDS.isdisjoint(words)
+        and name not in _HARMLESS
+        and not _PLAIN_VALUE.fullmatch(value)
+    )
+
+
+def is_distinctive(name: str, secret: str) -> bool:
+    """Return whether a secret may be searched for elsewhere: it is no ordinary word of a text."""
+    if "cookie" in name:
+        return False
+    has_both = any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
+    return name in SECRET_HEADERS or (has_both and len(secret) >= 16)
 
 
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
-    """Return how a request authenticates: api_key, oauth or none."""
-    names = {name.lower() for name, _ in headers}
-    if "x-api-key" in names:
+    """Return how a request authenticates: api_key, sigv4, oauth or none."""
+    found = {name.lower(): value for name, value in headers}
+    if _SIGV4.match(found.get("authorization", "")):
+        return "sigv4"
+    if any(name in SECRET_HEADERS and name.endswith("-key") for name in found):
         return "api_key"
-    return "oauth" if "authorization" in names else "none"
+    return "oauth" if "authorization" in found else "none"
 
 
 def secret_of(name: str, value: str) -> tuple[str, str]:
-    """Return kind and secret of a header, without its scheme: equal secrets get equal hashes."""
+    """Return kind and secret of a header, without its scheme: equal secrets get equal hashes.
+
+    A signature of AWS is another one in each request, so its access key id is taken instead.
+    """
+    if "cookie" in name:
+        return "cookie", value
+    if found := _SIGV4.match(value):
+        return "sigv4", found[1]
     scheme, _, rest = value.partition(" ")
-    secret = rest.strip() if rest and scheme.lower() in ("bearer", "basic") else value
-    if "cookie" not in name:
-        usual = "api_key" if name == "x-api-key" else "bearer"
-        return kind_of(secret.encode("utf-8", "surrogateescape"), usual), secret
-    return "cookie", value
+    secret = rest.strip() if rest and scheme.lower() in _SCHEMES else value
+    usual = "api_key" if name.endswith("key") else "bearer"
+    return kind_of(secret.encode("utf-8", "surrogateescape"), usual), secret

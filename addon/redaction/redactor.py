@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
 
-from addon.redaction.headers import SECRET_HEADERS, secret_of
+from addon.redaction.headers import is_distinctive, is_secret, secret_of
 from addon.redaction.patterns import (
     ENCODED,
     ENCODED_LITERALS,
@@ -27,6 +27,7 @@ from addon.redaction.patterns import (
     TOKEN_LITERALS,
     TOKENS,
     forms_of,
+    heads_of,
     kind_of,
     starts_of,
 )
@@ -43,13 +44,20 @@ _ID_NAME = (
     rb"|email_?(?:[aA]ddress)?|user_?[iI][dD]"
     rb"|(?:access|refresh|id)_?[tT]oken|client_?[sS]ecret|code_?[vV]erifier|password"
 )
-_ID_KINDS = ("device", "account", "organization", "email", "user", "token", "secret", "password")
+_ID_KINDS = (
+    *("device", "account", "organization", "email", "user", "token", "secret", "password"),
+    *("signature", "credential", "key"),
+)
 _ID_FIELD = re.compile(rb'(")(%b)("\s*:\s*")(?!\{\\)((?:[^"\\]|\\.)++)(?=")' % _ID_NAME)
 _NESTED_ID_FIELD = re.compile(
     rb'(?<!\\)(\\+")(%b)(\1\s*:\s*\1)((?:[^"\\]|\\+[^"\\])++)(?=\1)' % _ID_NAME
 )
 _URL_PART = re.compile(r"[^/?&=#;]+")
-_URL_FIELD = re.compile(rf"((?<![^?&])({_ID_NAME.decode()}|code)=)([^&#]++)")
+# In a URL also the parts of a signed one, and keys.
+_SIGNED = (
+    r"(?i:x-(?:amz|goog)-(?:signature|credential|security-token)|(?:api|subscription)?[-_]?key)"
+)
+_URL_FIELD = re.compile(rf"((?<![^?&])({_ID_NAME.decode()}|code|sig|{_SIGNED})=)([^&#]++)")
 
 
 class Redactor:
@@ -59,6 +67,7 @@ class Redactor:
         self._key = key
         self._learned: OrderedDict[bytes, tuple[list[bytes], bytes]] = OrderedDict()
         self._starts = starts_of(STREAMED)
+        self._heads = LITERALS  # that begin a secret which any token character may continue
         self.literals = _SUSPECT
 
     def body(self, data: bytes) -> bytes:
@@ -104,7 +113,7 @@ class Redactor:
         """Redact header values; those that are secret by name are replaced entirely."""
         pairs = list(pairs)
         for name, value in pairs:
-            if name.lower() in SECRET_HEADERS:
+            if is_secret(name.lower(), value):
                 self._learn(name.lower(), value)
         return [(self.text(name), self._header(name.lower(), value)) for name, value in pairs]
 
@@ -119,7 +128,7 @@ class Redactor:
         the text ends in no secret.
         """
         tail = len(text.rstrip(TOKEN_BYTES))
-        begins = [at for literal in LITERALS if (at := text.find(literal, tail)) >= 0]
+        begins = [at for head in self._heads if (at := text.find(head, tail)) >= 0]
         if found := OPEN_BEARER.search(text, max(0, tail - LONGEST_SCHEME)):
             begins.append(found.start())
         is_running = bool(begins)
@@ -138,7 +147,7 @@ class Redactor:
         return place
 
     def _header(self, name: str, value: str) -> str:
-        if name not in SECRET_HEADERS:
+        if not is_secret(name, value):
             return self.url(value)
         kind, text = secret_of(name, value)
         secret = text.encode("utf-8", "surrogateescape")
@@ -151,7 +160,7 @@ class Redactor:
         if secret in self._learned:
             self._learned.move_to_end(secret)
             return
-        if len(secret) < SHORTEST_LEARNED or "cookie" in name:
+        if len(secret) < SHORTEST_LEARNED or not is_distinctive(name, text):
             return
         forms = forms_of(text, secret)
         if not forms:
@@ -161,7 +170,9 @@ class Redactor:
             self._learned.popitem(last=False)
         learned = [form for forms, _ in self._learned.values() for form in forms]
         self.literals = (*_SUSPECT, *learned)
-        self._starts = starts_of([*STREAMED, *learned])
+        heads = heads_of(learned)
+        self._heads = (*LITERALS, *set(heads).difference(learned))
+        self._starts = starts_of([*STREAMED, *heads])
 
     def _url_field(self, found: re.Match[str]) -> str:
         if found[3].startswith("<redacted:"):
@@ -214,6 +225,11 @@ class Redactor:
             return self.mark(kind_of(secret), secret)
         if secret := found["jwt"]:
             return self.mark("jwt", secret)
+        if secret := found["cloud"]:
+            name, is_named, value = secret.partition(b"=")
+            if name == b"Signature":
+                return name + is_named + self.mark("signature", value)
+            return self.mark(kind_of(secret), secret)
         if secret := found["bearer"]:
             return found["scheme"] + self.mark(kind_of(secret), secret)
         return found[0]

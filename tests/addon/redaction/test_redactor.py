@@ -377,6 +377,11 @@ HOSTILE = {
     "keys": b"sk-ant-",
     "keys in base64": b"c2stYW50L",
     "base64": b"QUJD" * 8 + b" ",
+    "access keys": b"AKIA",
+    "session tokens": b"IQoJb3JpZ2lu",
+    "session tokens with escapes": b"IQoJb3JpZ2lu%2F\\/",
+    "google tokens": b"ya29.",
+    "signatures": b"Signature=0",
     "percent signs": b"%73%6b",
     "letters": b"a",
 }
