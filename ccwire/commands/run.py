@@ -23,12 +23,8 @@ from addon.launch.road import describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
-<<<<<<< Updated upstream
 from ccwire.output.run_reasons import run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
-=======
-from ccwire.output.run_summary import errors_since, print_run_summary
->>>>>>> Stashed changes
 from ccwire.output.tables import error_console
 from ccwire.wire.format import run_id
 from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
@@ -98,7 +94,6 @@ def command(
             run=run_id(started, secrets.token_hex(2)),
             chain=True,
             environment=users,
-            chain=True,
         )
         try:
             with proxy:
@@ -124,16 +119,9 @@ def command(
             raise UserError(f"the proxy did not start: {error}") from error
         except OSError as error:
             raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
-<<<<<<< Updated upstream
     reasons = [] if quiet else run_reasons(captures, started, connections(log))
     for sentence in without_repeats(troubles(log), reasons):
         click.echo(f"ccwire: {sentence}", err=True)
-=======
-    in_summary = frozenset() if quiet else errors_since(captures, started)
-    for trouble in troubles(log):
-        if trouble not in in_summary:
-            click.echo(f"ccwire: {trouble}", err=True)
->>>>>>> Stashed changes
     if not quiet:
         print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:

@@ -17,31 +17,8 @@ from correlate.transcript.locate import ClaudeDir
 def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
     """Print one line per session with an exchange since that time, and nothing without any."""
     folders = sessions_since(captures, moment)
-<<<<<<< Updated upstream
     if not folders:
         return
-=======
-    unknown = _exchanges_since(captures / UNKNOWN, moment)
-    known = [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
-    for sentence in run_reasons([*known, *unknown], unknown, connections):
-        to.print(f"ccwire: {sentence}", soft_wrap=True, markup=False, highlight=False)
-    if folders:
-        _print_sessions(to, captures, claude_dir, folders)
-
-
-def errors_since(captures: Path, moment: float) -> frozenset[str]:
-    """Return the errors of exchanges since that time, which the summary counts."""
-    folders = [*sessions_since(captures, moment), captures / UNKNOWN]
-    exchanges = [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
-    return frozenset(exchange.error for exchange in exchanges if exchange.error)
-
-
-def _exchanges_since(folder: Path, moment: float) -> list[Exchange]:
-    return [exchange for exchange in read_exchanges(folder) if exchange.started >= moment]
-
-
-def _print_sessions(to: Console, captures: Path, claude_dir: Path, folders: list[Path]) -> None:
->>>>>>> Stashed changes
     reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
     rows = []
     for folder in folders:
