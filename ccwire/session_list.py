@@ -1,6 +1,6 @@
 """The list behind `ccwire sessions`: captured and running sessions, and those with a transcript."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import psutil
 
 from addon.hooks.sessions import SessionEntry, read_sessions
 from addon.identity.live_records import LiveRecord, live_records
-from ccwire.wire.endpoints import endpoint_of
+from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
 from ccwire.wire.format import Exchange
 from ccwire.wire.usage import Tokens
 from correlate.captures.folder import read_exchanges, read_manifest, session_folders
@@ -52,25 +52,66 @@ def session_rows(
     entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
     live = {record.session_id: record for record in live_records(claude_dir) if record.session_id}
     transcripts = claude.session_ids()
-    names = [*folders, *live, *(n for n, e in entries.items() if e.state == "active")]
+    running = {*live, *(name for name, entry in entries.items() if entry.state == "active")}
+    captured = {name: read_exchanges(folder) for name, folder in folders.items()}
+    names = [*folders, *running]
     if every:
         names += [*entries, *transcripts]
+    else:
+        silent = {name for name in captured if not _has_turns(transcripts.get(name))}
+        unused = unused_sessions(captured, silent - running)
+        names = [name for name in names if name not in unused]
     rows = [
-        _row(name, folders.get(name), entries.get(name), live.get(name), transcripts.get(name))
+        _row(
+            name,
+            folders.get(name),
+            captured.get(name, []),
+            entries.get(name),
+            live.get(name),
+            transcripts.get(name),
+        )
         for name in dict.fromkeys(names)
     ]
     return sorted(rows, key=lambda row: row.last_seen or row.started or 0, reverse=True)
 
 
+def unused_sessions(
+    captured: Mapping[str, Sequence[Exchange]], silent: Collection[str]
+) -> set[str]:
+    """Return the sessions that their client never used: it continued another one.
+
+    With `--continue` and `--resume`, a client has a session of its own at first. It makes no call
+    in it, writes no line, and then goes on in the other session with the same process.
+    """
+    used: dict[tuple[int | None, float | None], set[str]] = {}
+    for name, exchanges in captured.items():
+        for exchange in exchanges:
+            used.setdefault((exchange.pid, exchange.process_started), set()).add(name)
+    return {
+        name
+        for name in silent
+        if (exchanges := captured[name])
+        and not any(exchange.kind in CALL_KINDS for exchange in exchanges)
+        and all(
+            exchange.pid is not None and len(used[exchange.pid, exchange.process_started]) > 1
+            for exchange in exchanges
+        )
+    }
+
+
+def _has_turns(transcript: Path | None) -> bool:
+    return transcript is not None and transcript.stat().st_size > 0
+
+
 def _row(
     session_id: str,
     folder: Path | None,
+    exchanges: Sequence[Exchange],
     entry: SessionEntry | None,
     live: LiveRecord | None,
     transcript: Path | None,
 ) -> SessionRow:
     manifest = read_manifest(folder) if folder else None
-    exchanges = read_exchanges(folder) if folder else []
     calls = [exchange for exchange in exchanges if exchange.kind == "messages"]
     tokens = [Tokens.of(call.usage) for call in calls if call.usage]
     versions = manifest.claude_versions if manifest else []

@@ -91,9 +91,13 @@ class SessionLookup:
             return None
         return None if any(one in self._clients for one in process.ancestors) else self.run
 
-    def by_live_record(self, process: ClientProcess | None) -> str | None:
-        """Look in `sessions/<pid>.json` in the client's folder; open no other file there."""
-        if process is None:
+    def by_live_record(self, process: ClientProcess | None, patient_until: float) -> str | None:
+        """Look in `sessions/<pid>.json` in the client's folder; open no other file there.
+
+        The record of a process that started after `patient_until` does not count: with
+        `--continue`, it names a session at first that the client never uses.
+        """
+        if process is None or process.created > patient_until:
             return None
         record = read_live_record(self._claude_dir / "sessions" / f"{process.pid}.json")
         if record is None or record.pid != process.pid:

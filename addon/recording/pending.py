@@ -101,7 +101,7 @@ class PendingExchanges:
         known = identify(
             SessionEvidence(
                 process=self._lookup.by_process(process, patient=has_waited),
-                live_record=self._lookup.by_live_record(process),
+                live_record=self._lookup.by_live_record(process, patient_until),
             )
         )
         if known.session_id is None:

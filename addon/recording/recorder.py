@@ -283,7 +283,9 @@ class Recorder:
                 header=record.header_session,
                 user_id=record.user_id_session,
                 process=self._lookup.by_process(process, patient=False),
-                live_record=self._lookup.by_live_record(process),
+                live_record=self._lookup.by_live_record(
+                    process, record.base["started"] - _PATIENCE_SECONDS
+                ),
                 telemetry=record.telemetry_session if process is None else None,
             )
         )

@@ -1,4 +1,5 @@
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ def test_a_session_from_the_wire_counts_if_sessions_json_has_none(folder: Folder
 
 def test_no_process_has_no_session(folder: Folder) -> None:
     assert folder.lookup.by_process(None) is None
-    assert folder.lookup.by_live_record(None) is None
+    assert folder.lookup.by_live_record(None, math.inf) is None
 
 
 def test_the_newest_entry_of_a_session_is_given(folder: Folder) -> None:
@@ -121,14 +122,14 @@ def test_a_live_record_names_the_session_of_its_pid(folder: Folder) -> None:
     now = time.time()
     process = ClientProcess(500, now - 1)
     folder.live(500, json.dumps({"pid": 500, "sessionId": "s-1", "startedAt": now * 1000}))
-    assert folder.lookup.by_live_record(process) == "s-1"
+    assert folder.lookup.by_live_record(process, math.inf) == "s-1"
 
 
 def test_a_record_that_a_crashed_client_left_is_not_the_next_one_s(folder: Folder) -> None:
     record = {"pid": 500, "sessionId": "s-1", "startedAt": 5_000_000}
     folder.live(500, json.dumps(record))
-    assert folder.lookup.by_live_record(ClientProcess(500, 4999.0)) == "s-1"
-    assert folder.lookup.by_live_record(ClientProcess(500, 6000.0)) is None
+    assert folder.lookup.by_live_record(ClientProcess(500, 4999.0), math.inf) == "s-1"
+    assert folder.lookup.by_live_record(ClientProcess(500, 6000.0), math.inf) is None
 
 
 @pytest.mark.parametrize(
@@ -147,13 +148,13 @@ def test_a_record_that_a_crashed_client_left_is_not_the_next_one_s(folder: Folde
 )
 def test_a_record_without_a_session_is_ignored(folder: Folder, text: str) -> None:
     folder.live(500, text)
-    assert folder.lookup.by_live_record(CLIENT) is None
+    assert folder.lookup.by_live_record(CLIENT, math.inf) is None
 
 
 def test_files_beside_the_record_are_never_opened(folder: Folder, tmp_path: Path) -> None:
     key = tmp_path / "claude" / "sessions" / "500.key"
     key.mkdir()  # opening it would fail
-    assert folder.lookup.by_live_record(CLIENT) is None
+    assert folder.lookup.by_live_record(CLIENT, math.inf) is None
 
 
 def test_a_side_call_belongs_to_the_call_before_it(folder: Folder) -> None:
@@ -174,3 +175,9 @@ def test_calls_of_an_ancestor_count_for_a_program_and_not_for_a_client(folder: F
     assert folder.lookup.by_calls(CLIENT, 5.0) == "outer"
     folder.lookup.is_client(CLIENT)
     assert folder.lookup.by_calls(CLIENT, 5.0) is None
+
+
+def test_the_record_of_a_process_that_has_just_started_does_not_count(folder: Folder) -> None:
+    folder.live(500, '{"pid": 500, "sessionId": "provisional"}')
+    assert folder.lookup.by_live_record(CLIENT, CLIENT.created - 1) is None
+    assert folder.lookup.by_live_record(CLIENT, CLIENT.created) == "provisional"

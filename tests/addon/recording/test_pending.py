@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,19 @@ def test_the_wire_may_name_the_session_first(rig: RecorderRig) -> None:
         ("f-1", "process"),
     ]
     assert rig.lines(None) == []
+
+
+def test_a_live_record_of_a_client_that_has_just_started_does_not_count(tmp_path: Path) -> None:
+    """With `--continue`, the record first names a session that the client never uses."""
+    rig = RecorderRig(tmp_path, ClientProcess(500, time.time()))
+    record = tmp_path / "claude" / "sessions" / "500.json"
+    record.parent.mkdir(parents=True)
+    record.write_text('{"pid": 500, "sessionId": "provisional"}')
+    rig.whole("f-1", at=time.time(), started=time.time(), target="/api/hello")
+    assert [line["flow_id"] for line in rig.lines(None)] == ["f-1"]
+    rig.whole("f-2", "s-1", started=time.time())
+    assert {line["flow_id"] for line in rig.lines("s-1")} == {"f-1", "f-2"}
+    assert rig.manifest("s-1")["conflicts"] == 0
 
 
 def test_a_live_record_may_too(rig: RecorderRig, tmp_path: Path) -> None:

@@ -115,3 +115,18 @@ def test_no_captures_prints_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     places = ["--captures", str(tmp_path / "a"), "--claude-dir", str(tmp_path / "b")]
     result = CliRunner().invoke(main, ["sessions", *places])
     assert "ccwire run claude" in result.stdout
+
+
+def test_a_session_that_its_client_never_used_is_not_listed(place: Path) -> None:
+    """With `--continue`, a client has a session of its own before it goes on in the other one."""
+    lines = place / "captures" / CAPTURED / "exchanges.jsonl"
+    call = orjson.loads(lines.read_bytes()) | {"pid": 500, "process_started": 90.0}
+    lines.write_bytes(orjson.dumps(call) + b"\n")
+    start = call | {"path": "/api/hello", "kind": "hello", "usage": None}
+    for session, started in (("unused", 90.0), ("other-process", 91.0)):
+        folder = place / "captures" / session
+        folder.mkdir()
+        line = orjson.dumps(start | {"process_started": started})
+        (folder / "exchanges.jsonl").write_bytes(line + b"\n")
+    assert set(listed(place)) == {CAPTURED, RUNNING, GONE, "other-process"}
+    assert "unused" in listed(place, "--all")
