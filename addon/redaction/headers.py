@@ -63,7 +63,7 @@ def is_distinctive(name: str, secret: str) -> bool:
 
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
     """Return how a request authenticates: api_key, sigv4, oauth or none."""
-    found = {name.lower(): value for name, value in headers}
+    found = {name.lower(): value for name, value in headers if value.strip()}
     if _SIGV4.match(found.get("authorization", "")):
         return "sigv4"
     if any(name in SECRET_HEADERS and name.endswith("-key") for name in found):

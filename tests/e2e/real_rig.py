@@ -1,6 +1,6 @@
 """A real client behind the real proxy, and the checks that must pass after any run of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,13 @@ class RealRig:
     def claude_dir(self) -> Path:
         return self.home / ".claude"
 
-    def run(self, scenario: Scenario, *arguments: str, cwd: Path | None = None) -> "Outcome":
+    def run(
+        self,
+        scenario: Scenario,
+        *arguments: str,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> "Outcome":
         """Run `claude -p` once; return its result and the calls that the stand-in served."""
         self.api.scenario = scenario
         before = len(self.api.ledger.messages())
@@ -70,6 +76,7 @@ class RealRig:
             settings=self.hooks,
             tools=scenario.tools,
             extra_args=arguments,
+            extra_env=env,
         )
         self.api.ledger.wait()
         served = self.api.ledger.messages()[before:]

@@ -82,6 +82,7 @@ def test_equal_access_keys_have_equal_hashes_under_any_signature() -> None:
         ([("x-goog-api-key", "x")], "api_key"),
         ([("authorization", "Bearer ya29.x")], "oauth"),
         ([("x-amz-security-token", "t")], "none"),
+        ([("x-api-key", ""), ("authorization", "Bearer x")], "oauth"),
     ],
 )
 def test_the_kind_of_auth_is_detected(headers: list[tuple[str, str]], kind: str) -> None:
