@@ -142,10 +142,12 @@ def demo(project: Project) -> Demo:
 def test_it_holds_three_packages_and_the_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         files = archive.namelist()
+        modes = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
     info = {name.partition("/")[0] for name in files if ".dist-info/" in name}
     assert len(info) == 1
     (script,) = [name for name in files if ".data/" in name]
     assert script.endswith(".data/scripts/ccwire")
+    assert modes[script] & 0o111 == 0o111  # pip and pipx keep the mode, uv sets it
     top = {name.partition("/")[0] for name in files if name != script}
     assert top - info == {"ccwire", "addon", "correlate"}
 
