@@ -3,8 +3,10 @@
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.request
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ import pytest
 from ccwire.cli import COMMANDS
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.demo.stand_in.server import StandIn
+from tests.rig import until
 
 ROOT = Path(__file__).parent.parent
 UV = os.environ.get("UV", "uv")
@@ -96,6 +99,7 @@ class Demo:
     project: Project
     captures: Path
     claude_dir: Path
+    shown: str
 
     def ccwire(self, *arguments: str | Path, code: int = 0) -> str:
         places = ("--captures", self.captures, "--claude-dir", self.claude_dir)
@@ -136,7 +140,7 @@ def demo(project: Project) -> Demo:
     shown = project.ccwire("demo")
     assert "0 unexplained" in shown
     (folder,) = project.home.glob("ccwire-demo-*")
-    return Demo(project, folder / "captures", folder / "home" / ".claude")
+    return Demo(project, folder / "captures", folder / "home" / ".claude", shown)
 
 
 def test_it_holds_three_packages_and_the_command(wheel: Path) -> None:
@@ -253,6 +257,52 @@ def test_proxy_print(project: Project) -> None:
     printed = project.ccwire("proxy", "--print", "--set", "flow_detail=0")
     assert str(project.python) in printed
     assert "site-packages/addon/capture.py" in printed
+
+
+def test_proxy(project: Project, tmp_path: Path) -> None:
+    """Start it, send one call through it, stop it; the call is in the project's own folder."""
+    log = tmp_path / "log"
+    with StandIn(named("plain")) as api, log.open("wb") as output:
+        command = [project.python.parent / "ccwire", "proxy", "-p", "0"]
+        command += ["--captures", tmp_path / "captures", "--set", f"capture_upstream={api.url}"]
+        proxy = subprocess.Popen(
+            [str(word) for word in command],
+            env=project.environment(),
+            cwd=project.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            certificate = project.home / ".mitmproxy" / "mitmproxy-ca-cert.pem"
+            until(lambda: b"ccwire: capturing" in log.read_bytes() and certificate.exists(), 60)
+            address = log.read_text().partition("HTTPS_PROXY=")[2].split()[0]
+            opener = urllib.request.build_opener(
+                urllib.request.ProxyHandler({"https": address}),
+                urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)),
+            )
+            opener.open("https://api.anthropic.com/v1/messages", b"{}", timeout=20).close()
+        finally:
+            proxy.terminate()
+            code = proxy.wait(30)
+    assert (code, [*project.markers.iterdir()]) == (0, []), log.read_text()
+    (index,) = (tmp_path / "captures").glob("*/exchanges.jsonl")
+    assert index.read_text().count('"path":"/v1/messages"') == 1
+
+
+def test_hooks_print(project: Project) -> None:
+    printed = json.loads(project.ccwire("hooks", "install", "--print"))
+    command = printed["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    assert str(project.python) in command
+
+
+def test_an_empty_folder_is_enough(demo: Demo, tmp_path: Path) -> None:
+    """The hints of the demo can be run as they are printed."""
+    hints = [line.strip() for line in demo.shown.splitlines() if " reconcile latest" in line]
+    assert len(hints) == 1
+    environment = {**demo.project.environment(), "PYTHONPATH": ""}
+    ran = subprocess.run(hints[0], shell=True, env=environment, cwd=tmp_path, capture_output=True)
+    assert (ran.returncode, b"0 unexplained" in ran.stdout) == (0, True), ran.stderr
 
 
 def test_run_gives_the_exit_code_of_the_command(project: Project, tmp_path: Path) -> None:

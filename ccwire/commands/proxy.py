@@ -10,13 +10,16 @@ from pathlib import Path
 
 import click
 
+from addon.launch.company_proxy import UnusableProxy, chained_modes, company_proxy
 from addon.launch.proxy import ADD_ON, ca_cert, default_confdir
 from addon.storage.writable import why_not_writable
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
 from ccwire.options import UserError, captures_option
+from ccwire.wire.hosts import DEFAULT_HOSTS, LOOPBACK
 
 _LOOPBACK = "127.0.0.1"
+_EVERYWHERE = ("", "0.0.0.0", "::")
 _PATH = "import sys; print(*sys.path, sep='\\n')"
 
 
@@ -32,10 +35,22 @@ _PATH = "import sys; print(*sys.path, sep='\\n')"
     help="The port to listen on; 0 for any free one.",
 )
 @captures_option
+@click.option(
+    "--host",
+    "more_hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Capture this host as well; `*` matches any part. Repeatable.",
+)
 @click.option("--print", "only_print", is_flag=True, help="Print the command instead.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]...")
 def command(
-    program: str | None, port: int, captures: Path, only_print: bool, options: tuple[str, ...]
+    program: str | None,
+    port: int,
+    captures: Path,
+    more_hosts: tuple[str, ...],
+    only_print: bool,
+    options: tuple[str, ...],
 ) -> None:
     """Start mitmdump, mitmweb or mitmproxy with the add-on, on loopback.
 
@@ -44,6 +59,9 @@ def command(
     captures = captures.absolute()
     host = _given(options, "--listen-host") or _LOOPBACK
     port = port or _free_port(host)
+    options = (*_chained(options, port), *options)
+    if more_hosts:
+        options = ("--set", f"capture_hosts={','.join((*DEFAULT_HOSTS, *more_hosts))}", *options)
     words = mitmproxy_command(program or "mitmdump", host, port, captures, options)
     if only_print:
         click.echo(shlex.join(words))
@@ -52,7 +70,8 @@ def command(
         raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
     _check_port(host, port)
     confdir = _given_set(options, "confdir")
-    click.echo(_hint(port, Path(confdir).expanduser() if confdir else default_confdir()), err=True)
+    folder = Path(confdir).expanduser() if confdir else default_confdir()
+    click.echo(_hint(host, port, folder), err=True)
     sys.stdout.flush()
     os.execv(words[0], words)
 
@@ -68,6 +87,21 @@ def mitmproxy_command(
     return [*words, *options]
 
 
+def _chained(options: Sequence[str], port: int) -> list[str]:
+    """Return the options that chain the user's own proxy, if the environment names one."""
+    is_decided = any(_given_set(options, name) for name in ("capture_proxy", "capture_upstream"))
+    if is_decided or _given(options, "--mode") or _given(options, "-m"):
+        return []
+    try:
+        chain = company_proxy(os.environ)
+    except UnusableProxy as error:
+        raise UserError(f"{error}.") from error
+    servers = [server for server in (chain.https, chain.http) if server] if chain else []
+    if chain is None or any(s.host in LOOPBACK and s.port == port for s in servers):
+        return []  # no proxy, or this one: the variable was set for the client
+    return ["--set", "capture_proxy=env", "--mode", *chained_modes(["regular"], chain)]
+
+
 def _python(program: str) -> list[str]:
     """Return a Python that can import ccwire and nothing of the current folder.
 
@@ -80,11 +114,12 @@ def _python(program: str) -> list[str]:
     return python_command(program)
 
 
-def _hint(port: int, confdir: Path) -> str:
+def _hint(host: str, port: int, confdir: Path) -> str:
+    host = _LOOPBACK if host in _EVERYWHERE else host
     certificate = shlex.quote(str(ca_cert(confdir)))
     return (
         "Start the client in another terminal, with two variables:\n\n"
-        f"  HTTPS_PROXY=http://{_LOOPBACK}:{port} NODE_EXTRA_CA_CERTS={certificate} claude\n\n"
+        f"  HTTPS_PROXY=http://{host}:{port} NODE_EXTRA_CA_CERTS={certificate} claude\n\n"
         f"Once: `{command_line('hooks install')}` records which process is which session.\n"
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from addon.launch.proxy import ADD_ON
@@ -19,7 +20,15 @@ from ccwire.cli import main
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.demo.stand_in.server import StandIn
 from ccwire.wire.format import EXCHANGES
+from ccwire.wire.hosts import DEFAULT_HOSTS
 from tests.rig import until
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
 
 def printed(*arguments: str) -> list[str]:
@@ -58,6 +67,27 @@ def test_another_address_replaces_loopback() -> None:
     assert words.count("--listen-host") == 1
     assert after(words, "--listen-host") == "192.0.2.1"
     assert "127.0.0.1" not in printed("--listen-host=192.0.2.1")
+
+
+def test_more_hosts_are_added_to_the_known_ones() -> None:
+    words = printed("--host", "gateway.test", "--host", "*.corp.test")
+    assert f"capture_hosts={','.join((*DEFAULT_HOSTS, 'gateway.test', '*.corp.test'))}" in words
+
+
+def test_a_company_proxy_is_chained_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@proxy.corp.test:3128")
+    words = printed()
+    assert "capture_proxy=env" in words
+    assert after(words, "--mode") == "upstream:http://proxy.corp.test:3128"
+    assert "secret" not in " ".join(words)
+    assert "capture_proxy=env" not in printed("--set", "capture_upstream=http://127.0.0.1:1")
+    assert "capture_proxy=env" not in printed("--mode", "regular")
+
+
+def test_a_variable_that_names_this_proxy_is_not_chained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:8080")
+    assert "--mode" not in printed()
+    assert after(printed("-p", "8081"), "--mode") == "upstream:http://127.0.0.1:8080"
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
