@@ -69,7 +69,7 @@ def run_once(
     returncode, stdout, stderr = run_command(
         command, environment(home, proxy_port, ca_cert, extra_env), cwd, timeout
     )
-    return RealRun(returncode, stdout, stderr, _result(stdout))
+    return RealRun(returncode, stdout, stderr, parse_result(stdout))
 
 
 def refuse_ancient(client: InstalledClient) -> None:
@@ -154,7 +154,7 @@ def end_group(pid: int) -> None:
         return
 
 
-def _result(stdout: str) -> dict[str, Any] | None:
+def parse_result(stdout: str) -> dict[str, Any] | None:
     """Return the result object: the whole output, the last of an array, or the last line."""
     for text in (stdout, stdout.strip().rpartition("\n")[2]):
         try:
