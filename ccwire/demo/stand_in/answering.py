@@ -56,7 +56,7 @@ class Answering:
         self._reader = reader
         self._writer = writer
         self._recorded = False
-        self._is_bedrock = sent.request.provider == "bedrock"
+        self._is_bedrock = sent.request.is_bedrock
 
     async def run(self) -> None:
         try:

@@ -69,6 +69,11 @@ class Request:
             after_tool=after_tool,
         )
 
+    @property
+    def is_bedrock(self) -> bool:
+        """Whether it has the shape of Bedrock's own API; some of its hosts serve Anthropic's."""
+        return self.provider == "bedrock" and "/v1/messages" not in self.path
+
     def same_call(self) -> str:
         """Return a key that a call and its retries share; a retry may change `stream` only."""
         words = (self.opening[:_ENOUGH], self.prompt[:_ENOUGH], self.messages, bool(self.tools))

@@ -150,3 +150,19 @@ def test_a_port_that_is_not_the_usual_one_is_in_the_url() -> None:
 def test_header_bytes_that_are_no_text_are_written_as_text() -> None:
     file = as_file(record(headers=[("x-\udcff", "v\udcfe")]))
     assert file["headers"] == {"x-�": "v�"}
+
+
+def test_a_secret_inside_a_request_to_count_for_bedrock_is_redacted() -> None:
+    inner = json.dumps({"messages": [{"role": "user", "content": f"{KEY} AKIAMADEUPLABKEY0001"}]})
+    encoded = base64.b64encode(inner.encode()).decode()
+    body = {"input": {"invokeModel": {"body": encoded}}}
+    found = record(json.dumps(body).encode(), target="/model/anthropic.claude-x/count-tokens")
+    assert found.base["kind"] == "count_tokens"
+    recorded = as_file(found)["body"]["data"]["input"]["invokeModel"]["body"]
+    assert recorded.startswith("<redacted:encoded:")
+    plain = base64.b64encode(b'{"messages":[{"role":"user","content":"hello"}]}').decode()
+    found = record(
+        json.dumps({"input": {"invokeModel": {"body": plain}}}).encode(),
+        target="/model/anthropic.claude-x/count-tokens",
+    )
+    assert as_file(found)["body"]["data"]["input"]["invokeModel"]["body"] == plain

@@ -78,7 +78,10 @@ const moment = (at) =>
     ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
     : '–';
 const many = (n, noun) => (n == null ? null : `${count(n)} ${noun}${n === 1 ? '' : 's'}`);
-const shortModel = (model) => (model || 'unknown').replace(/^claude-/, '');
+/* Bedrock puts a region before a model's name and a version behind it; Vertex has @ in it. */
+const BEDROCK = /^(?:arn:[^/]*\/)?(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?)?$/;
+const shortModel = (model) =>
+  (model || 'unknown').replace(BEDROCK, '$1').replace('@', '-').replace(/^claude-/, '');
 const tinyModel = (model) => shortModel(model).replace(/-20\d{6}$/, '');
 const took = (call) => (call.ended == null ? null : call.ended - call.started);
 
