@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
+from ccwire.wire import eventstream
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.message import AssembledMessage, MessageAssembler
 from ccwire.wire.sse import Event, parse_stream
@@ -39,20 +40,27 @@ class AnswerView:
     syntax_highlight: Literal["none"] = "none"
 
     def prettify(self, data: bytes, metadata: ViewMetadata) -> str:
-        return answer_text(data)
+        is_frames = (metadata.content_type or "").lower().startswith(eventstream.CONTENT_TYPE)
+        return answer_text(data, is_frames=is_frames)
 
     def render_priority(self, data: bytes, metadata: ViewMetadata) -> float:
         """Return 2 for a Messages API stream, above mitmproxy's views; -1 for anything else."""
-        streamed = (metadata.content_type or "").lower().startswith("text/event-stream")
+        content_type = (metadata.content_type or "").lower()
+        if content_type.startswith(eventstream.CONTENT_TYPE):
+            return 2
+        streamed = content_type.startswith("text/event-stream")
         return 2 if streamed and _OPENING.match(data) else -1
 
     def __lt__(self, other: Any) -> bool:
         return bool(self.name < other.name)
 
 
-def answer_text(data: bytes) -> str:
-    """Return the stream as text; raise ValueError if it is not a Messages API stream."""
-    events, rest = parse_stream(data)
+def answer_text(data: bytes, *, is_frames: bool = False) -> str:
+    """Return the stream as text; raise ValueError if it is not a Messages API stream.
+
+    `is_frames` for Bedrock's encoding of the same events.
+    """
+    events, rest = eventstream.parse_frames(data) if is_frames else parse_stream(data)
     assembler = MessageAssembler()
     for event in events:
         assembler.feed(_json(event))

@@ -114,6 +114,12 @@ class EventStreamParser:
         return _made("damaged", {"damage": why, "size": size})
 
 
+def parse_frames(data: bytes) -> tuple[list[Event], bytes]:
+    """Return all events of a whole body, and nothing left over: damage is an event, too."""
+    parser = EventStreamParser()
+    return parser.feed(data) + parser.flush(), parser.rest()
+
+
 def event_of(frame: Frame) -> Event:
     """Return the event that an undamaged frame contains."""
     kind = str(frame.headers.get(":message-type", "event"))

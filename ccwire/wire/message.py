@@ -8,7 +8,7 @@ from typing import Any
 
 from ccwire.wire.json_text import parse_json
 
-_METRICS = "amazon-bedrock-invocationMetrics"  # in Bedrock's last event: what it counted itself
+BEDROCK_METRICS = "amazon-bedrock-invocationMetrics"  # its own counts, in the last event
 
 # delta type -> its field, which is also the field of the block that it continues
 _TEXT_DELTAS = {
@@ -74,7 +74,7 @@ class MessageAssembler:
                 self._delta(data)
             case "message_stop":
                 self._complete = True
-                metrics = data.get(_METRICS)
+                metrics = data.get(BEDROCK_METRICS)
                 self._metrics = metrics if isinstance(metrics, dict) else None
             case "error":
                 error = data.get("error")

@@ -11,6 +11,7 @@ from mitmproxy.http import Response
 from mitmproxy.test import taddons, tflow
 
 from addon.view import AnswerView, answer_text
+from ccwire.demo.stand_in import bedrock
 from ccwire.demo.stand_in.scenario import Answer, Failure, Raw, Text, Thinking, Usage, bash
 from ccwire.demo.stand_in.stream import Call, error_event, events
 
@@ -131,3 +132,17 @@ def test_the_view_sorts_among_mitmproxy_s_own() -> None:
 
 def test_the_module_is_free_of_mitmproxy() -> None:
     assert "mitmproxy" not in vars(sys.modules["addon.view"])
+
+
+def test_bedrocks_frames_are_shown_as_the_same_answer() -> None:
+    whole = stream(Text("Two words."))
+    frames = b"".join(bedrock.frames(events(Answer((Text("Two words."),)), CALL, USAGE), USAGE))
+    view, text = shown(frames, bedrock.CONTENT_TYPE)
+    assert view == "Claude answer"
+    assert text.splitlines()[:3] == [
+        line.replace("tool_use", "end_turn") for line in shown(whole)[1].splitlines()[:3]
+    ]
+    assert "Two words." in text
+    cut = shown(frames[:-9], bedrock.CONTENT_TYPE)[1]
+    assert "CUT OFF   no message_stop event" in cut and "damaged" in cut
+    assert shown(b"rubbish of some length", bedrock.CONTENT_TYPE)[0] != "Claude answer"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ccwire.demo.stand_in.scenario import Failure, Usage
+from ccwire.wire.message import BEDROCK_METRICS
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 REQUEST_ID = "x-amzn-requestid"
@@ -36,7 +37,7 @@ def frames(events: Iterable[bytes], usage: Usage) -> Iterator[bytes]:
         name, _, data = event[7:-2].partition(b"\ndata: ")
         if name == b"message_stop":
             value = json.loads(data)
-            data = json.dumps(value | {"amazon-bedrock-invocationMetrics": metrics(usage)}).encode()
+            data = json.dumps(value | {BEDROCK_METRICS: metrics(usage)}).encode()
         if name == b"error":
             yield exception(json.loads(data)["error"])
         elif name != b"ping":

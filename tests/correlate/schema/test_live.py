@@ -44,6 +44,18 @@ def test_a_new_event_field_header_and_value_each_once() -> None:
     assert known.unknowns_in_record(record("surprise")) == ["transcript/surprise"]
 
 
+def test_by_a_cloud_only_the_events_of_the_api_are_compared() -> None:
+    known = baseline()
+    cloud = {"host": "h", "path": "/model/us.anthropic.claude-x/invoke-with-response-stream"}
+    assert known.unknowns_in_request(request(anthropic_version="x") | cloud) == []
+    metrics = {"type": "message_stop", "amazon-bedrock-invocationMetrics": {"inputTokenCount": 1}}
+    error = {"status_code": 429, "body": {"type": "json", "data": {"message": "slow down"}}}
+    assert known.unknowns_in_response(response(1, metrics) | cloud) == []
+    assert known.unknowns_in_response(response(1) | cloud | error) == []
+    answer = response(1, {"type": "context_note", "n": 1}) | cloud
+    assert known.unknowns_in_response(answer) == ["wire/sse/context_note"]
+
+
 def test_a_known_field_of_another_type() -> None:
     event = {"type": "content_block_stop", "index": "0"}
     lines = baseline().unknowns_in_response(response(1, event))

@@ -13,6 +13,7 @@ from correlate.schema.observe.sightings import client_version, endpoint
         ("api.anthropic.com", "/api/event_logging/v2/batch", "POST /api/event_logging/v2/batch"),
         ("statsig.anthropic.com", "/v1/rgstr", "POST statsig /v1/rgstr"),
         ("llm.example.org", "/secret/place", "POST elsewhere"),
+        ("llm.example.org", "/secret/place/v1/messages", "POST /v1/messages"),
     ],
 )
 def test_endpoints(host: str, path: str, name: str) -> None:
