@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ccwire.cli import COMMANDS
+from ccwire.wire.hosts import PROVIDER_HOSTS
 
 ROOT = Path(__file__).parent.parent
 
@@ -16,10 +19,27 @@ def test_every_command_is_in_the_readme() -> None:
     assert missing == []
 
 
-def test_every_command_in_the_readme_exists() -> None:
-    readme = (ROOT / "README.md").read_text()
-    named = set(re.findall(r"uv run ccwire ([a-z]+)", readme))
+@pytest.mark.parametrize("page", ["README.md", "docs/roads.md"])
+def test_every_command_in_code_exists(page: str) -> None:
+    text = (ROOT / page).read_text()
+    named = set(re.findall(r"^(?:exec |uv run )?ccwire ([a-z]+)", text, re.MULTILINE))
+    named |= set(re.findall(r"`ccwire ([a-z]+)", text))
+    assert len(named) > 3
     assert named <= set(COMMANDS)
+
+
+def test_every_default_host_is_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for hosts in PROVIDER_HOSTS.values():
+        assert f"| {', '.join(f'`{host}`' for host in hosts)} |" in readme
+
+
+def test_every_option_of_the_add_on_is_in_the_readme() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "addon").glob("*.py"))
+    options = set(re.findall(r"add_option\(\s*\"(capture_\w+)\"", source))
+    assert len(options) > 5
+    readme = (ROOT / "README.md").read_text()
+    assert {option for option in options if f"| `{option}` |" not in readme} == set()
 
 
 def test_the_reference_is_up_to_date() -> None:
