@@ -149,8 +149,8 @@ def environment(
 
 def _interfering(
     variables: Mapping[str, str], settings: Sequence[SettingsEnv], found: Road
-) -> Iterator[tuple[str, str]]:
-    """Yield each variable that interferes, and what to do about it."""
+) -> Iterator[tuple[str, str | None]]:
+    """Yield each variable that interferes, and what to do about it, if anything."""
     values, run = effective(variables, settings), command_line("run")
     excluded = values.get("no_proxy") or values.get("NO_PROXY")
     items = excluded.text.split(",") if excluded else []
@@ -159,8 +159,11 @@ def _interfering(
         yield what, f"remove it there, or use `{run}`"
     for level in settings:
         for name in connection_variables(level):
-            todo = f"remove it, or use `{run}`" if level.overridable else "remove it"
-            yield f"{name} in {level.source} overrides the capturing proxy", todo
+            if level.overridable:
+                what = f"{name} in {level.source} overrides the environment, except in `{run}`"
+                yield what, None
+            else:
+                yield f"{name} in {level.source} overrides the capturing proxy", "remove it"
     for name, todo in _UNSUPPORTED.items():
         if (value := values.get(name)) and value.text:
             yield f"{name} is set in {value.source}", todo

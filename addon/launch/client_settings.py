@@ -74,6 +74,7 @@ def _argument(given: str | None) -> SettingsEnv | None:
 
 def _env(text: str, source: str, overridable: bool = True) -> SettingsEnv | None:
     ignored = False
+    text = text.removeprefix("\ufeff")
     try:
         value = json.loads(text)
     except ValueError:

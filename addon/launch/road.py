@@ -29,7 +29,7 @@ class SettingsEnv:
     """The `env` of one settings file; `source` is the file's name as users know it.
 
     `overridable` is False for the administrator's settings, which override a `--settings` argument.
-    `ignored` marks a file that most releases do not read, because it is not strict JSON.
+    `ignored` marks a file that the client does not read, because it is not strict JSON.
     """
 
     source: str

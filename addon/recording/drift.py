@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from ccwire.wire.format import is_run_id
 from ccwire.wire.json_text import parse_json
 
 logger = logging.getLogger("ccwire")
@@ -57,7 +58,9 @@ class DriftWatch:
         self._offsets: dict[Path, int] = {}
 
     def add(self, sighting: Sighting) -> None:
-        self._queue.append(sighting)
+        """Queue an exchange, unless another program than the client made it."""
+        if sighting.version is not None or not is_run_id(sighting.session_id):
+            self._queue.append(sighting)
 
     def look(self, seconds: float) -> None:
         """Compare queued exchanges for at most this long."""

@@ -1,6 +1,7 @@
 """`ccwire run` with the real client, whose environment or settings name a gateway."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -151,3 +152,16 @@ def test_a_gateway_on_another_name_behind_the_proxy_in_the_settings(road: Road) 
     assert {call.host for call in calls} == {NAME}
     assert f"CONNECT {NAME}:443" in other.seen
     assert (road.company.seen, road.company.refused) == ([], [])
+
+
+@pytest.mark.parametrize("road", VERSIONS[-1:], indirect=True)
+def test_a_proxy_that_is_stopped_is_named_and_the_exit_code_is_the_clients(road: Road) -> None:
+    with socket.socket() as taken:  # bound, but nothing listens
+        taken.bind(("127.0.0.1", 0))
+        name = f"127.0.0.1:{taken.getsockname()[1]}"
+        url = f"http://{name}"
+        ran = road.run(HTTPS_PROXY=url, HTTP_PROXY=url, CLAUDE_CODE_MAX_RETRIES="1")
+    assert ran.returncode == 1
+    assert json.loads(ran.stdout)["is_error"] is True
+    assert f"calls failed: upstream proxy {name} refused the connection\n" in ran.stderr
+    assert "nothing was captured" not in ran.stderr

@@ -91,6 +91,12 @@ def test_a_file_with_comments_is_read_but_marked(machine: Machine) -> None:
     assert (dict(level.env), level.ignored) == ({"X": "1"}, True)
 
 
+def test_a_byte_order_mark_is_skipped(machine: Machine) -> None:
+    machine.write(machine.project / ".claude/settings.json", "\ufeff" + env("1"))
+    (level,) = read_settings_env(machine.claude_dir, machine.project, (), machine.managed)
+    assert (dict(level.env), level.ignored) == ({"X": "1"}, False)
+
+
 @pytest.mark.parametrize("text", ["{broken", "[]", '{"env": []}', '"text"', ""])
 def test_broken_files_are_left_out(machine: Machine, text: str) -> None:
     machine.write(machine.project / ".claude/settings.json", text)

@@ -51,7 +51,7 @@ def test_an_empty_value_in_a_stronger_level_removes_the_variable() -> None:
     assert find_road({"ANTHROPIC_BASE_URL": "https://env.test"}, levels).provider == "anthropic"
 
 
-def test_a_file_that_most_releases_ignore_does_not_decide_but_is_captured() -> None:
+def test_a_file_that_the_client_ignores_does_not_decide_but_is_captured() -> None:
     levels = [SettingsEnv(PROJECT, {"ANTHROPIC_BASE_URL": "https://project.test"}, ignored=True)]
     found = find_road({"ANTHROPIC_BASE_URL": "https://env.test"}, levels)
     assert (found.base_url, found.hosts) == ("https://env.test", ("env.test", "project.test"))

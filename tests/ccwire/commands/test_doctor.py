@@ -115,20 +115,32 @@ def test_a_base_url_that_is_none_is_a_problem(alone: Path, monkeypatch: pytest.M
     assert found["road"][0]["found"] == "ANTHROPIC_BASE_URL in the environment is not a URL"
 
 
-def test_a_proxy_in_the_settings_interferes_with_mitmdump(
+def test_a_proxy_in_the_settings_is_reported_and_tried(
     alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = alone / ".claude" / "settings.local.json"
     settings.parent.mkdir(exist_ok=True)
-    settings.write_text('{"env": {"HTTPS_PROXY": "http://user:secret@corp.test"}}')
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        name = f"127.0.0.1:{proxy.getsockname()[1]}"
+        settings.write_text(json.dumps({"env": {"HTTPS_PROXY": f"http://user:secret@{name}"}}))
+        code, found = checks("--port", free_port())
+    assert code == 0
+    assert str(found["company proxy"][0]["found"]).startswith(f"{name}; ")
+    (check,) = found["environment"]
+    assert str(check["found"]).startswith(
+        "HTTPS_PROXY in .claude/settings.local.json overrides the environment, except in `"
+    )
+    assert "secret" not in str(found)
+
+
+def test_variables_that_ccwire_does_not_support_are_named(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLAUDE_CODE_CLIENT_CERT", "/cert.pem")
     code, found = checks("--port", free_port())
     assert code == 1
-    assert [check["found"] for check in found["environment"]] == [
-        "HTTPS_PROXY in .claude/settings.local.json overrides the capturing proxy",
-        "CLAUDE_CODE_CLIENT_CERT is set in the environment",
-    ]
-    assert "secret" not in str(found)
+    (check,) = found["environment"]
+    assert check["found"] == "CLAUDE_CODE_CLIENT_CERT is set in the environment"
 
 
 def test_a_missing_client_is_reported(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
