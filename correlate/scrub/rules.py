@@ -7,8 +7,10 @@ few values needed for accounting. Everything else is text and is replaced throug
 import http
 import re
 from collections.abc import Callable, Collection
+from urllib.parse import unquote
 
 from ccwire.wire.hosts import ANTHROPIC_DOMAINS
+from ccwire.wire.models import base_model
 from ccwire.wire.versions import is_version
 from correlate.reconcile.purpose import PURPOSES
 from correlate.schema.observe.vocabulary import (
@@ -40,8 +42,19 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
 _MODEL = re.compile(
     r"claude-(?:[a-z]+-\d[\d.-]*|\d[\d.-]*-[a-z]+)(?:-(?:\d{8}|latest))?(?:\[1m\])?|<synthetic>"
 )
+# What Bedrock and Vertex write around a model's name; an ARN has the number of an account in it.
+_CLOUD_MODEL = re.compile(
+    r"(?:[a-z]{2,6}(?:-gov)?\.)?anthropic\.claude-[a-z0-9.-]+(?::\d+)?(?:\[1m\])?"
+    r"|claude-[a-z0-9.-]+@\d{8}(?:\[1m\])?"
+)
+_ACTION = re.compile(r"(.+?)(:(?:rawPredict|streamRawPredict))?", re.DOTALL)
 _ANTHROPIC_HOST = re.compile(
     rf"([a-z0-9-]+\.)*({'|'.join(map(re.escape, ANTHROPIC_DOMAINS))})(:\d+)?"
+)
+# The public hosts of a region; the paths there have names of users in them.
+_CLOUD_HOST = re.compile(
+    r"bedrock(-runtime)?(-fips)?\.[a-z]{2,4}(-[a-z]+){1,2}-\d\.amazonaws\.com(\.cn)?"
+    r"|([a-z]+-[a-z]+\d{1,2}-)?aiplatform\.((eu|us)\.rep\.)?googleapis\.com"
 )
 _URL = re.compile(r"(https?://)([^/?#]*)([^?#]*)(\?.*)?", re.DOTALL)
 _ERROR = re.compile(r"((?:[a-z]+_)*error: |)(.*)", re.DOTALL)
@@ -132,7 +145,7 @@ class Rules:
         return self._once(where, (key, None, is_map), lambda: self._key(where, key, is_map))
 
     def _key(self, where: Where, key: str, is_map: bool) -> str:
-        if where.of_map and _MODEL.fullmatch(key):
+        if where.of_map and _is_model(key):
             return self._keep(key)
         if where.sealed:
             return self._keep(key) if key in SEALED_KEYS else self.names.name(key)
@@ -185,7 +198,7 @@ class Rules:
         return self.names.number(text) if where.sealed else text
 
     def _is_kept(self, where: Where, key: str, value: str, item: bool) -> bool:
-        if _MODEL.fullmatch(value) or ("ersion" in key and is_version(value)):
+        if _is_model(value) or ("ersion" in key and is_version(value)):
             return True
         if where.listed or item or not is_word(value):
             return False
@@ -232,13 +245,13 @@ class Rules:
 
     def _host_name(self, value: str) -> str:
         self._host = value
-        return self._keep(value) if _ANTHROPIC_HOST.fullmatch(value) else self.names.name(value)
+        return self._keep(value) if _is_public(value) else self.names.name(value)
 
     def _api_path(self, value: str) -> str:
         ours = _ANTHROPIC_HOST.fullmatch(self._host) is not None
         return "/".join(
             self._keep(step)
-            if step in API_STEPS or (ours and is_field_name(step))
+            if step in API_STEPS or _is_model_step(step) or (ours and is_field_name(step))
             else self.names.name(step)
             for step in value.split("/")
         )
@@ -247,11 +260,7 @@ class Rules:
         found = _URL.fullmatch(value)
         if found is None:
             return self.names.text(value)
-        host = (
-            self._keep(found[2])
-            if _ANTHROPIC_HOST.fullmatch(found[2])
-            else self.names.name(found[2])
-        )
+        host = self._keep(found[2]) if _is_public(found[2]) else self.names.name(found[2])
         return found[1] + host + self._api_path(found[3]) + self._query(found[4] or "")
 
     def _query(self, text: str) -> str:
@@ -284,6 +293,22 @@ class Rules:
         if _TELLING.search(text):
             self.kept.add(text)
         return text
+
+
+def _is_public(host: str) -> bool:
+    return bool(_ANTHROPIC_HOST.fullmatch(host) or _CLOUD_HOST.fullmatch(host))
+
+
+def _is_model(text: str) -> bool:
+    if _MODEL.fullmatch(text):
+        return True
+    return bool(_CLOUD_MODEL.fullmatch(text) and _MODEL.fullmatch(base_model(text)))
+
+
+def _is_model_step(step: str) -> bool:
+    """Return whether a step of a path is a model: `claude-opus-5-5:rawPredict`."""
+    found = _ACTION.fullmatch(unquote(step))
+    return found is not None and _is_model(found[1])
 
 
 def _bucket(where: Where) -> str:

@@ -73,5 +73,7 @@ PRODUCTS = words(
 QUERY_KEYS = words("beta limit")
 API_STEPS = words(
     """v1 v2 messages count_tokens batches api event_logging batch claude_code settings
-    policy_limits claude_cli eval hello oauth models files"""
+    policy_limits claude_cli eval hello oauth models files
+    model invoke invoke-with-response-stream count-tokens inference-profiles
+    projects locations publishers anthropic count-tokens:rawPredict"""
 )

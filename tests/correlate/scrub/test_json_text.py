@@ -234,6 +234,54 @@ def test_paths_and_hosts_of_the_api_stay_and_others_go() -> None:
     assert again["path"] == "/v1/messages"
 
 
+@pytest.mark.parametrize(
+    ("host", "path", "kept", "gone"),
+    [
+        (
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream",
+            "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream",
+            "lion",
+        ),
+        (
+            "us-east5-aiplatform.googleapis.com",
+            "/v1/projects/lion/locations/us-east5/publishers/anthropic/models/claude-opus-5-5"
+            ":rawPredict",
+            "/publishers/anthropic/models/claude-opus-5-5:rawPredict",
+            "lion",
+        ),
+        (
+            "lion.services.ai.azure.com",
+            "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A987654321098%3Ainference-profile%2Fx/invoke",
+            "/invoke",
+            "987654321098",
+        ),
+    ],
+)
+def test_paths_of_clouds_keep_the_model_and_no_names(
+    host: str, path: str, kept: str, gone: str
+) -> None:
+    record = {"host": host, "path": path, "url": f"https://{host}{path}"}
+    found = json.loads(scrub_json(json.dumps(record), rules(), CAPTURE))
+    assert found["path"].endswith(kept) and found["url"].endswith(kept)
+    assert gone not in json.dumps(found)
+    assert (found["host"] == host) == ("lion" not in host)
+
+
+@pytest.mark.parametrize(
+    ("model", "is_kept"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("claude-sonnet-4-5@20250929", True),
+        ("arn:aws:bedrock:us-east-1:987654321098:inference-profile/us.anthropic.claude-x", False),
+        ("thelions.anthropic.claude-sonnet-4-5", False),
+    ],
+)
+def test_models_of_clouds_stay_but_no_account(model: str, is_kept: bool) -> None:
+    found = json.loads(scrub_json(json.dumps({"model": model}), rules(), EXCHANGE))
+    assert (found["model"] == model) == is_kept
+
+
 def test_headers_stay_where_they_are_the_protocols() -> None:
     headers = {
         "user-agent": "claude-cli/2.1.325 (external, sdk-cli, client-app/zoo)",
