@@ -146,6 +146,14 @@ def settings_path(scope: str, claude_dir: Path, project: Path) -> Path:
     return project / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
 
 
+def shown_path(path: Path, project: Path) -> str:
+    """Return the path as users write it: from the project's folder, or from their home."""
+    for folder, prefix in ((project, ""), (Path.home(), "~/")):
+        if path.is_relative_to(folder):
+            return f"{prefix}{path.relative_to(folder)}"
+    return str(path)
+
+
 def read_settings(path: Path) -> str | None:
     """Return the file's text, or None if it does not exist; raise SettingsError."""
     with errors_of(path):

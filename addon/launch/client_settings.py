@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from addon.claude_settings.files import MANAGED, SCOPES, SettingsError, read_settings, settings_path
+from addon.claude_settings.files import (
+    MANAGED,
+    SCOPES,
+    SettingsError,
+    read_settings,
+    settings_path,
+    shown_path,
+)
 from addon.claude_settings.jsonc import JsoncError, parse
 from addon.launch.arguments import user_settings
 from addon.launch.road import SettingsEnv
@@ -59,7 +66,7 @@ def _level(path: Path, project: Path, overridable: bool = True) -> SettingsEnv |
         text = read_settings(path)
     except SettingsError:
         return None
-    return None if text is None else _env(text, _shown(path, project), overridable)
+    return None if text is None else _env(text, shown_path(path, project), overridable)
 
 
 def _argument(given: str | None) -> SettingsEnv | None:
@@ -96,11 +103,3 @@ def _strings(env: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, value
         elif isinstance(value, bool | int | float):
             yield name, json.dumps(value)
-
-
-def _shown(path: Path, project: Path) -> str:
-    """Return the path as users write it: from the project's folder, or from their home."""
-    for folder, prefix in ((project, ""), (Path.home(), "~/")):
-        if path.is_relative_to(folder):
-            return f"{prefix}{path.relative_to(folder)}"
-    return str(path)

@@ -14,7 +14,7 @@ from addon.hooks.events import events_for
 from addon.launch.environment import proxied_environment
 from addon.launch.proxy import Proxy, ProxyError
 from ccwire.command_name import command_line
-from ccwire.demo.client.profiles import profile
+from ccwire.demo.client.profiles import PROFILES, profile
 from ccwire.demo.real.npm import NpmFailed, fetch, newest_version
 from ccwire.demo.real.run import lab_home, run_once
 from ccwire.demo.stand_in.scenario import Scenario
@@ -53,6 +53,9 @@ def command(real: str | None, version: str) -> None:
         profile(version)
     except ValueError as error:
         raise UserError(f"--as {version}: expected a release such as {SIMULATED}.") from error
+    newest = max(PROFILES, key=parse_version)
+    if parse_version(version) > parse_version(newest):
+        raise UserError(f"--as {version}: the newest release that can be simulated is {newest}.")
     started = time.monotonic()
     to = console()
     folder = Path(tempfile.mkdtemp(prefix="ccwire-demo-"))

@@ -15,6 +15,7 @@ from addon.claude_settings.files import (
     ignored,
     scope_statuses,
     settings_path,
+    shown_path,
 )
 from addon.claude_settings.hooks_text import CommentsAtStake, find_hooks, hook_command
 from addon.claude_settings.install import SettingsChange, make_change, plan_install, plan_uninstall
@@ -126,7 +127,7 @@ def status(ctx: click.Context, scope: str | None, claude_dir: Path, as_json: boo
 def _print_status(shown: list[ScopeStatus], setting: str | None, version: Version | None) -> None:
     to = console()
     columns = [Column("scope"), Column("hooks"), Column("settings", grows=True)]
-    rows = [[found.scope, _in_words(found), str(found.path)] for found in shown]
+    rows = [[found.scope, _in_words(found), shown_path(found.path, Path.cwd())] for found in shown]
     print_table(to, columns, rows)
     for found in shown:
         if found.hooks.commands:

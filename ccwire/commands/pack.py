@@ -54,6 +54,7 @@ def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> PackOutc
         return act(folder, keep=keep)
     except Busy as busy:
         if skip_busy:
+            click.echo(f"session {folder.name} is being captured ({busy}); skipped.", err=True)
             return PackOutcome(folder.name, "busy")
         raise UserError(
             f"session {folder.name} is being captured ({busy}); try again after it ends."

@@ -44,6 +44,8 @@ def command(
     """
     found = captured_session(session, captures, claude_dir)
     other = captured_session(compare, captures, claude_dir) if compare else None
+    if other and other.session_id == found.session_id:
+        raise UserError(f"--compare {compare} is session {found.session_id} too; name another one.")
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures, claude)
     source = _source(found, reconciler, claude)

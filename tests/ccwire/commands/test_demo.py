@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from ccwire.cli import main
+from ccwire.demo.client.profiles import PROFILES
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +57,12 @@ def test_what_it_suggests_works(shown: str) -> None:
     assert "0 unexplained" in ran.stdout
     captures = Path(arguments[arguments.index("--captures") + 1])
     shutil.rmtree(captures.parent)
+
+
+def test_a_release_that_is_not_known_yet_is_one_sentence() -> None:
+    ran = CliRunner().invoke(main, ["demo", "--as", "9.9.9"])
+    assert ran.exit_code == 2
+    newest = list(PROFILES)[-1]
+    assert ran.stderr == (
+        f"ccwire: --as 9.9.9: the newest release that can be simulated is {newest}.\n"
+    )

@@ -118,7 +118,12 @@ def test_a_session_under_way_is_refused(captures: Path, folder: Path) -> None:
     part.unlink()
     os.utime(folder / EXCHANGES)
     assert "written to in the last 10 seconds" in run(captures, "pack", SESSION).output
-    every = json.loads(run(captures, "pack", "--all", "--json").output)["sessions"]
+    packed = run(captures, "pack", "--all", "--json")
+    assert packed.stderr == (
+        f"session {SESSION} is being captured "
+        "(it was written to in the last 10 seconds); skipped.\n"
+    )
+    every = json.loads(packed.stdout)["sessions"]
     assert [(o["session_id"], o["did"]) for o in every] == [(SESSION, "busy"), (OTHER, "packed")]
     assert len(exchange_files(folder)) == 6
 

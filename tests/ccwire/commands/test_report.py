@@ -91,6 +91,14 @@ def test_another_session_can_be_compared(tmp_path: Path) -> None:
     assert other.session_id in page
 
 
+def test_a_session_is_not_compared_with_itself(tmp_path: Path) -> None:
+    result = report(tmp_path, SESSION, "--compare", SESSION)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"ccwire: --compare {SESSION} is session {SESSION} too; name another one.\n"
+    )
+
+
 def test_a_session_to_compare_with_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     result = report(tmp_path, SESSION, "--compare", "nothing")
     assert result.exit_code == 2
