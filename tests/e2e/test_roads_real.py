@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from addon.launch.client_settings import read_settings_env
+from addon.launch.road import BASE_URL, find_road
 from ccwire.demo.real.npm import InstalledClient
 from ccwire.demo.real.run import MADE_UP_KEY, lab_home
 from ccwire.demo.stand_in.scenarios import named
@@ -21,6 +23,7 @@ from correlate.captures.folder import read_exchanges, session_folders
 from correlate.reconcile.result import label
 from correlate.reconcile.session import SessionReconciler
 from correlate.transcript.locate import ClaudeDir
+from lab.settings_order import LEVELS, measure
 from tests.company import SECRETS, CompanyCA, CompanyProxy
 from tests.e2e.real_rig import client_or_skip
 
@@ -165,3 +168,18 @@ def test_a_proxy_that_is_stopped_is_named_and_the_exit_code_is_the_clients(road:
     assert json.loads(ran.stdout)["is_error"] is True
     assert f"calls failed: upstream proxy {name} refused the connection\n" in ran.stderr
     assert "nothing was captured" not in ran.stderr
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_the_client_sends_where_its_settings_predict(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    for found in measure(client_or_skip(version), tmp_path):
+        monkeypatch.setenv("HOME", str(found.home))
+        arguments = ["--settings", found.settings] if found.settings else []
+        levels = read_settings_env(found.home / ".claude", found.project, arguments)
+        predicted = find_road(found.environment, levels)
+        assert (predicted.source,) == tuple(f"{BASE_URL} in {level}" for level in found.called)
+        order += found.called
+    assert order == list(LEVELS)

@@ -125,7 +125,9 @@ def _headers(exchange: Mapping[str, Any]) -> dict[str, Any]:
     headers = exchange.get("headers")
     if not isinstance(headers, Mapping):
         return {}
-    return {str(name).lower(): value for name, value in headers.items()}
+    named = {str(name).lower(): value for name, value in headers.items()}
+    named.pop("proxy-connection", None)  # for this proxy, with a plain http base URL
+    return named
 
 
 def _body(exchange: Mapping[str, Any]) -> Mapping[str, Any]:
