@@ -140,6 +140,8 @@ def _bill(finding: Finding, usage: RawUsage | None) -> _Bill:
     tokens = Tokens.of(usage)
     model = finding.model
     paid = price(model, usage, tokens, finding.at, finding.provider) if tokens else _NOTHING
+    if paid is None and finding.turn is not None:  # a profile or alias; the answer names the model
+        paid = price(finding.turn.model, usage, tokens, finding.at)
     return _Bill(base_model(model or "unknown"), tokens, paid)
 
 
