@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from addon.chain import Chain
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
+from addon.launch.base_url import reverse_servers
 from addon.launch.proxy_log import Connections
 from addon.recording import process
 from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen, Sink
@@ -50,6 +51,7 @@ class Capture:
     def __init__(self) -> None:
         self._hosts: Sequence[str] = DEFAULT_HOSTS
         self._upstream: urllib.parse.SplitResult | None = None
+        self._behind_ports: Mapping[int, urllib.parse.SplitResult] = {}
         self._queue: JobQueue | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
@@ -93,6 +95,8 @@ class Capture:
             self._upstream = _upstream(ctx.options.capture_upstream)
             if self._upstream is not None:
                 ctx.options.update(connection_strategy="lazy", upstream_cert=False)
+        if "mode" in updated:
+            self._behind_ports = reverse_servers(ctx.options.mode)
         if "capture_run" in updated and (run := ctx.options.capture_run) and not is_run_id(run):
             raise exceptions.OptionsError(
                 "capture_run: expected run-NAME, of letters, digits and dashes, at most 64 in all."
@@ -139,6 +143,9 @@ class Capture:
             self._connections.add_untrusted(address[0])
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
+        if self._behind_own_port(flow.request) is not None:
+            flow.response = _established(flow.request.data.http_version)
+            return
         self._count_other(flow)
         self._refuse_others(flow)
         if flow.response is None and self._captures(flow):
@@ -151,6 +158,12 @@ class Capture:
             data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if (server := self._behind_own_port(flow.request)) is not None:
+            # Old clients use their proxy for a base URL on loopback too, whatever NO_PROXY names.
+            assert server.hostname is not None
+            flow.request.scheme = server.scheme
+            flow.request.host = server.hostname
+            flow.request.port = port_of(server)
         self._count_other(flow)
         if not self._captures(flow) and self._upstream is None:
             flow.request.stream = True
@@ -257,6 +270,10 @@ class Capture:
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
         return self._is_captured(flow.request.pretty_host, flow.request.port)
+
+    def _behind_own_port(self, request: http.Request) -> urllib.parse.SplitResult | None:
+        """Return the server to use for a request that names this proxy's own reverse port."""
+        return self._behind_ports.get(request.port) if is_loopback(request.host) else None
 
     def _count_other(self, flow: http.HTTPFlow) -> None:
         if not self._captures(flow):

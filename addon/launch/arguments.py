@@ -26,12 +26,13 @@ class UserSettings:
 def client_in(command: Sequence[str]) -> int | None:
     """Return how many leading words start the client; None for any other command.
 
-    `claude …` and `node …/cli.js …` are the client; `npx …` and scripts may not accept our flag.
+    `claude …` and `node …/cli.js …` (once `cli.mjs`) are the client; `npx …` and scripts may not
+    accept our flag.
     """
     if PurePath(command[0]).stem == "claude":
         return 1
     is_node = PurePath(command[0]).stem in ("node", "bun")
-    if is_node and len(command) > 1 and PurePath(command[1]).name == "cli.js":
+    if is_node and len(command) > 1 and PurePath(command[1]).name in ("cli.js", "cli.mjs"):
         return 2
     return None
 

@@ -4,7 +4,7 @@ Settings override the environment that `ccwire run` gives to the client. Ours ar
 in the `--settings` argument, which overrides every file but the administrator's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from addon.launch.road import SettingsEnv, effective
 from addon.launch.trust import ADDING, REPLACING
@@ -28,11 +28,16 @@ def users_environment(
     return {**environment, **named}
 
 
-def repeated(child: Mapping[str, str], settings: Sequence[SettingsEnv]) -> dict[str, str]:
-    """Return the variables of the child that settings would override, for `--settings`."""
+def repeated(
+    child: Mapping[str, str], settings: Sequence[SettingsEnv], more: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the variables of the child that settings would override, for `--settings`.
+
+    `more` names variables besides those of the connection.
+    """
     return {
         name: child.get(name, "")
-        for name in _NAMES
+        for name in (*_NAMES, *more)
         if any(name in level.env and level.overridable for level in settings)
     }
 
@@ -43,7 +48,10 @@ def connection_variables(level: SettingsEnv) -> list[str]:
 
 
 def overriding(
-    child: Mapping[str, str], settings: Sequence[SettingsEnv], with_argument: bool
+    child: Mapping[str, str],
+    settings: Sequence[SettingsEnv],
+    with_argument: bool,
+    more: Iterable[str] = (),
 ) -> list[str]:
     """Return a sentence for each variable in the settings that prevents the capture.
 
@@ -54,6 +62,6 @@ def overriding(
         " remove it to capture them"
         for level in settings
         if not (level.overridable and with_argument) and not level.ignored
-        for name in _DECIDING
+        for name in (*_DECIDING, *more)
         if name in level.env and level.env[name] != child.get(name)
     ]

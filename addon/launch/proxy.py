@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -53,15 +54,18 @@ class Proxy:
         chain: bool = False,
         upstream_ca: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        reverse: str | None = None,
     ) -> None:
         """`chain`: connect through the proxy that the environment names, if any.
 
         `upstream_ca` replaces the certificates to verify servers with, `environment` the one that
-        the process would inherit.
+        the process would inherit. `reverse` adds a port, `reverse_port`, that sends every request
+        to that server.
         """
         self.captures = captures
         self.log = log
         self.port = port
+        self.reverse_port = _free_port() if reverse else 0
         self.confdir = confdir or default_confdir()
         self._options = {
             "capture_dir": captures,
@@ -75,6 +79,9 @@ class Proxy:
             "confdir": self.confdir,
         }
         self._environment = None if environment is None else dict(environment)
+        self._modes = ["regular"]
+        if reverse:
+            self._modes.append(f"reverse:{reverse}@127.0.0.1:{self.reverse_port}")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -105,7 +112,8 @@ class Proxy:
     def start(self) -> None:
         command = python_command(_PROGRAM)
         command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(ADD_ON)]
-        command += self._chained()
+        for mode in self._chained(self._modes):
+            command += ["--mode", mode]
         for name, value in self._options.items():
             if value:
                 command += ["--set", f"{name}={value}"]
@@ -140,15 +148,15 @@ class Proxy:
         self._process.kill()
         self._process.wait()
 
-    def _chained(self) -> list[str]:
-        """Return the mode of a chained proxy, which the add-on could only set after the start."""
+    def _chained(self, modes: list[str]) -> list[str]:
+        """Return the modes for a chained proxy, which the add-on could only set after the start."""
         if not self._options["capture_proxy"] or self._options["capture_upstream"]:
-            return []
+            return modes
         try:
             chain = company_proxy(os.environ if self._environment is None else self._environment)
         except UnusableProxy as error:
             raise ProxyError(str(error)) from None
-        return ["--mode", *chained_modes(["regular"], chain)] if chain else []
+        return chained_modes(modes, chain) if chain else modes
 
     def _wait_until_it_listens(self) -> None:
         assert self._process is not None
@@ -165,6 +173,13 @@ class Proxy:
         output = self.log.read_bytes()
         self.kill()
         raise ProxyError(_last_line(output) or "it logged nothing")
+
+
+def _free_port() -> int:
+    """Return a free loopback port, because mitmproxy can choose only one port by itself."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
 
 
 def _last_line(output: bytes) -> str:

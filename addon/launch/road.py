@@ -43,12 +43,14 @@ class Road:
     """Where a client sends: `hosts` are patterns to capture, `source` is what decided it.
 
     Without `hosts`, `base_url` is not a valid URL. Without `source`, it is the client's default.
+    `variable` is the one that sets the base URL.
     """
 
     provider: Provider
     hosts: tuple[str, ...]
     base_url: str | None = None
     source: str | None = None
+    variable: str = BASE_URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def find_road(environment: Mapping[str, str], settings: Sequence[SettingsEnv] = 
             url = values.get(choice.base_url)
             if url is None or not url.text.strip():
                 hosts = tuple(dict.fromkeys(choice.hosts(values)))
-                return Road(choice.provider, hosts, None, f"{choice.flag} in {flag.source}")
+                source = f"{choice.flag} in {flag.source}"
+                return Road(choice.provider, hosts, None, source, choice.base_url)
             return _to_base_url(choice.provider, choice.base_url, url, environment, settings)
     url = values.get(BASE_URL)
     if url is None or not url.text.strip():
@@ -116,13 +119,13 @@ def _to_base_url(
     source = f"{name} in {url.source}"
     deciding = _host(url.text)
     if deciding is None:
-        return Road(provider, (), url.text, source)
+        return Road(provider, (), url.text, source, name)
     # Some calls are sent before the settings are applied, so other levels count as well.
     others = [_host(level.get(name, "")) for level in (environment, *(s.env for s in settings))]
     hosts = dict.fromkeys(host for host in (deciding, *others) if host is not None)
     if provider == "gateway":
         provider = provider_of(split_port(deciding)[0])
-    return Road(provider, tuple(hosts), url.text.strip(), source)
+    return Road(provider, tuple(hosts), url.text.strip(), source, name)
 
 
 def _host(url: str) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from addon.launch.base_url import Detour, find_detour
 from addon.launch.child import child_environment
 from addon.launch.client import run_behind
 from addon.launch.client_settings import read_settings_env
@@ -19,7 +20,7 @@ from addon.launch.overlay import OverlayError, with_overlay
 from addon.launch.overrides import overriding, repeated, users_environment
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import connections, troubles
-from addon.launch.road import describe_road, find_road
+from addon.launch.road import Road, describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
@@ -48,6 +49,13 @@ from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
     multiple=True,
     help="Capture this host as well; `*` matches any part. Repeatable.",
 )
+@click.option(
+    "--via",
+    type=click.Choice(["proxy", "base-url"]),
+    default="proxy",
+    show_default=True,
+    help="Give the proxy to the command as its proxy, or also as the API's base URL.",
+)
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
 @click.option("--quiet", is_flag=True, help="Print nothing before and no summary afterwards.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -58,6 +66,7 @@ def command(
     claude_dir: Path,
     upstream: str | None,
     more_hosts: tuple[str, ...],
+    via: str,
     open_report: bool,
     quiet: bool,
     command: tuple[str, ...],
@@ -77,6 +86,7 @@ def command(
     hosts = tuple(dict.fromkeys((*DEFAULT_HOSTS, *road.hosts, *more_hosts)))
     users = users_environment(os.environ, settings)
     company = _company_proxy(users) if upstream is None else None
+    detour = _detour(road) if via == "base-url" else None
     if not quiet:
         click.echo(f"ccwire: {describe_road(road, more_hosts)}", err=True)
         if company is not None:
@@ -94,6 +104,7 @@ def command(
             run=run_id(started, secrets.token_hex(2)),
             chain=True,
             environment=users,
+            reverse=detour.server if detour else None,
         )
         try:
             with proxy:
@@ -104,12 +115,14 @@ def command(
                     ca_cert=proxy.ca_cert,
                     hosts=hosts,
                     scratch=scratch,
+                    base_urls=detour.variables(proxy.reverse_port) if detour else {},
                 )
+                named = [detour.variable] if detour else []
                 given = [program, *command[1:]]
                 arguments = with_overlay(
-                    given, claude_dir, Path.cwd(), scratch, repeated(environment, settings)
+                    given, claude_dir, Path.cwd(), scratch, repeated(environment, settings, named)
                 )
-                for sentence in overriding(environment, settings, arguments != given):
+                for sentence in overriding(environment, settings, arguments != given, named):
                     click.echo(f"ccwire: {sentence}", err=True)
                 code = run_behind(proxy, arguments, environment)
             log = proxy.log.read_text(errors="replace")
@@ -164,6 +177,13 @@ def _check_upstream(upstream: str | None) -> None:
         parse_base_url(upstream)
     except ValueError as error:
         raise UserError(f"--upstream: {error}.") from None
+
+
+def _detour(road: Road) -> Detour:
+    try:
+        return find_detour(road)
+    except ValueError as error:
+        raise UserError(f"--via base-url: {error}.") from None
 
 
 def _check_hosts(hosts: tuple[str, ...]) -> None:

@@ -1,7 +1,6 @@
 """`ccwire run` in a network with loopback only, for programs that may ignore the proxy."""
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ccwire.demo.real.run import MADE_UP_KEY
+from ccwire.demo.real.run import MADE_UP_KEY, run_command
 from ccwire.wire.format import Exchange
 from correlate.captures.folder import read_exchanges
 from lab.isolated import NOT_PERMITTED
@@ -43,10 +42,9 @@ def isolated_run(
     isolated = [sys.executable, "-m", "lab.isolated", "--ledger", str(ledger)]
     isolated += ["--scenario", scenario, "--"]
     ccwire = [sys.executable, "-m", "ccwire", "run", "--captures", str(folder / "captures")]
-    ran = subprocess.run(
+    returncode, stdout, stderr = run_command(
         [*isolated, *ccwire, "--upstream", "{upstream}", *options, "--", *command],
-        cwd=folder,
-        env={
+        {
             "HOME": str(home),
             "PATH": "/usr/bin:/bin",
             "PYTHONPATH": str(PROJECT),
@@ -56,19 +54,17 @@ def isolated_run(
             "DISABLE_AUTOUPDATER": "1",
             **env,
         },
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
+        cwd=folder,
+        timeout=120,
     )
-    if ran.returncode == NOT_PERMITTED and not ledger.exists():
+    if returncode == NOT_PERMITTED and not ledger.exists():
         pytest.skip("NOT RUN: this system permits no network of its own, which keeps it offline")
     served = json.loads(ledger.read_text())
     captured = {
         found.parent.name: list(read_exchanges(found.parent))
         for found in (folder / "captures").glob("*/exchanges.jsonl")
     }
-    return IsolatedRun(ran.returncode, ran.stdout, ran.stderr, served, captured)
+    return IsolatedRun(returncode, stdout, stderr, served, captured)
 
 
 def check_filed_under_the_run(run: IsolatedRun, calls: int) -> None:
