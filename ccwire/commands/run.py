@@ -54,7 +54,7 @@ from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
     type=click.Choice(["proxy", "base-url"]),
     default="proxy",
     show_default=True,
-    help="Give the proxy to the command as its proxy, or also as the API's base URL.",
+    help="Give the command a proxy, or also a base URL if it obeys no proxy.",
 )
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
 @click.option("--quiet", is_flag=True, help="Print nothing before and no summary afterwards.")
@@ -91,6 +91,10 @@ def command(
         click.echo(f"ccwire: {describe_road(road, more_hosts)}", err=True)
         if company is not None:
             click.echo(f"ccwire: connecting through the proxy {company.names}", err=True)
+        if detour is not None:
+            click.echo(
+                f"ccwire: {detour.variable} is on loopback; that changes Claude Code", err=True
+            )
     started = time.time()
     with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
         scratch = Path(folder)

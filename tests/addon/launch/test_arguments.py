@@ -9,6 +9,7 @@ from addon.launch.arguments import client_in, merged_settings, takes_settings, u
         (["/usr/bin/claude", "-p", "x"], 1),
         (["claude"], 1),
         (["node", "/x/cli.js", "-p"], 2),
+        (["node", "/x/cli.mjs"], 2),
         (["npx", "@anthropic-ai/claude-code"], None),
         (["./start.sh"], None),
         (["node", "server.js"], None),

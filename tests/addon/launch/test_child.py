@@ -47,3 +47,19 @@ def test_the_users_node_options_come_first(tmp_path: Path) -> None:
     given = {"NODE_OPTIONS": "--max-old-space-size=99", "PATH": "/nowhere"}
     child = child_environment(given, ["node"], port=1, ca_cert=own, hosts=[], scratch=tmp_path)
     assert child["NODE_OPTIONS"].startswith("--max-old-space-size=99 --require ")
+
+
+def test_a_base_url_on_loopback_is_reached_without_the_proxy(tmp_path: Path) -> None:
+    own = tmp_path / "own.pem"
+    own.write_text(OWN)
+    child = child_environment(
+        {"PATH": "/nowhere"},
+        ["claude"],
+        port=1,
+        ca_cert=own,
+        hosts=["127.0.0.1:9000"],
+        scratch=tmp_path,
+        base_urls={"ANTHROPIC_BASE_URL": "http://127.0.0.1:42"},
+    )
+    assert child["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:42"
+    assert child["NO_PROXY"] == "localhost,127.0.0.1,::1"

@@ -100,6 +100,25 @@ def test_a_socks_proxy_is_one_sentence(home: Path) -> None:
     assert "secret" not in ran.stderr
 
 
+def test_a_base_url_is_refused_where_requests_are_signed_for_their_host(home: Path) -> None:
+    aws = {"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "us-east-1"}
+    ran = run(home, "--via", "base-url", "sh", **aws)
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "ccwire: --via base-url: AWS signs requests for bedrock-runtime.us-east-1.amazonaws.com,"
+        " and would reject them; use --via proxy.\n"
+    )
+
+
+def test_a_base_url_on_loopback_is_given_besides_the_proxy(home: Path) -> None:
+    script = 'echo "$ANTHROPIC_BASE_URL"; echo "$HTTPS_PROXY"'
+    ran = run(home, "--via", "base-url", "--", "sh", "-c", script)
+    base_url, proxy = ran.stdout.splitlines()
+    assert base_url.startswith("http://127.0.0.1:")
+    assert proxy.startswith("http://127.0.0.1:")
+    assert base_url != proxy
+
+
 def test_captures_that_cannot_be_written_stop_it_before_the_client_starts(home: Path) -> None:
     (home / "file").write_text("not a folder")
     ran = run(home, "--captures", "file", "--", "sh", "-c", "echo started")
