@@ -1,5 +1,6 @@
 """Why an upstream connection failed, as one sentence: from mitmproxy's message. Pure."""
 
+import errno
 import os
 import re
 
@@ -12,7 +13,6 @@ _UNTRUSTED = "Certificate verify failed: "
 _NO_TLS = "does not speak TLS"
 _OURSELVES = "Request destination unknown"
 _CLOSED = "connection closed"
-_REFUSED = 111, 61  # Linux, macOS
 
 
 def connect_error(
@@ -60,7 +60,7 @@ def _refused_by(proxy: ProxyServer, target: str, status: int) -> str:
 
 
 def _unreachable(name: str, number: int, text: str) -> str:
-    if number in _REFUSED:
+    if number == errno.ECONNREFUSED:
         return f"{name} refused the connection"
     if number > 0:
         text = os.strerror(number)

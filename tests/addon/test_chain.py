@@ -1,5 +1,6 @@
 """The hooks that chain a company's proxy, called as mitmproxy calls them."""
 
+import errno
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from addon.capture import Capture
 from addon.chain import Chain
 
 PROXY = ("proxy.example", 3128)
+NOBODY = f"[Errno {errno.ECONNREFUSED}] Connect call failed ('10.0.0.1', 3128)"
 OTHER = ("other.example", 8080)
 PASSWORD = "Basic bWU6cGFAc3M="  # me:pa@ss
 VARIABLES = {
@@ -139,12 +141,12 @@ def test_an_error_names_the_proxy_and_is_logged_once(
 ) -> None:
     chain, _ = start(capture_proxy="env")
     found = made("https://api.example/")
-    found.error = flow.Error("[Errno 111] Connect call failed ('10.0.0.1', 3128)")
+    found.error = flow.Error(NOBODY)
     expected = "upstream proxy proxy.example:3128 refused the connection"
     with caplog.at_level(logging.WARNING, "ccwire"):
         assert [chain.failure(found), chain.failure(found)] == [expected, expected]
         server = connection.Server(address=PROXY)
-        server.error = "[Errno 111] Connect call failed ('10.0.0.1', 3128)"
+        server.error = NOBODY
         data = server_hooks.ServerConnectionHookData(server, found.client_conn)
         chain.server_connect_error(data)
     assert [record.message for record in caplog.records] == [f"ccwire: {expected}"]
