@@ -126,8 +126,7 @@ def company_proxy(variables: Mapping[str, str]) -> Iterator[Check]:
     except launch.UnusableProxy as error:
         yield Check(name, "cannot be used", str(error))
         return
-    servers = [proxies.https, proxies.http] if proxies else []
-    for server in dict.fromkeys(server for server in servers if server is not None):
+    for server in dict.fromkeys((proxies.https, proxies.http) if proxies else ()):
         try:
             socket.create_connection(server.address, _CONNECT_SECONDS).close()
         except OSError as error:

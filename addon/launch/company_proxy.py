@@ -15,9 +15,9 @@ from ccwire.wire.hosts import is_loopback, join_port
 
 type Scheme = Literal["http", "https"]
 
-# The client's own order: it uses HTTP_PROXY for https too, curl would not.
-_FOR_HTTPS = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
-_FOR_HTTP = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+# As the client does, and unlike curl, each of the two is also used in place of the other.
+_HTTPS, _HTTP = ("https_proxy", "HTTPS_PROXY"), ("http_proxy", "HTTP_PROXY")
+_ALL = ("all_proxy", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
 _DEFAULT_PORTS: dict[Scheme, int] = {"http": 80, "https": 443}
 
@@ -54,15 +54,14 @@ class ProxyServer:
 class CompanyProxy:
     """The proxies for https and http targets, and the items of NO_PROXY."""
 
-    https: ProxyServer | None
-    http: ProxyServer | None
+    https: ProxyServer
+    http: ProxyServer
     exceptions: tuple[str, ...] = ()
 
     @property
     def names(self) -> str:
         """The proxies as messages name them."""
-        servers = [server for server in (self.https, self.http) if server is not None]
-        return " and ".join(dict.fromkeys(server.name for server in servers))
+        return " and ".join(dict.fromkeys((self.https.name, self.http.name)))
 
     def server_for(self, scheme: str, host: str, port: int) -> ProxyServer | None:
         """Return the proxy for a target; None means that it is connected to directly."""
@@ -72,7 +71,7 @@ class CompanyProxy:
 
     def server_at(self, address: tuple[str, int] | None) -> ProxyServer | None:
         """Return the proxy at this address."""
-        known = [server for server in (self.https, self.http) if server is not None]
+        known = (self.https, self.http)
         return next((server for server in known if server.address == address), None)
 
 
@@ -81,9 +80,9 @@ def company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:
 
     Raise UnusableProxy for a proxy that is neither http nor https.
     """
-    https = _named(_FOR_HTTPS, environment)
-    http = _named(_FOR_HTTP, environment)
-    if https is None and http is None:
+    https = _named((*_HTTPS, *_HTTP, *_ALL), environment)
+    http = _named((*_HTTP, *_HTTPS, *_ALL), environment)
+    if https is None or http is None:
         return None
     return CompanyProxy(https, http, _exceptions(environment))
 
@@ -103,9 +102,7 @@ def named_proxy(option: str, environment: Mapping[str, str]) -> CompanyProxy | N
 
 def chained_modes(modes: Sequence[str], chain: CompanyProxy) -> list[str]:
     """Return mitmproxy's modes with `upstream` in place of `regular`; others stay."""
-    server = chain.https or chain.http
-    assert server is not None
-    return [re.sub(r"^regular(?=@|$)", f"upstream:{server.url}", mode) for mode in modes]
+    return [re.sub(r"^regular(?=@|$)", f"upstream:{chain.https.url}", mode) for mode in modes]
 
 
 def parse_proxy(url: str, source: str) -> ProxyServer:

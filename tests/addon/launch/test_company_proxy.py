@@ -53,7 +53,7 @@ def test_credentials_are_decoded(url: str, credentials: str) -> None:
 
 def test_the_password_is_in_no_name_url_or_repr() -> None:
     found = chain(HTTPS_PROXY="http://me:pa%40ss@proxy.example:3128")
-    assert found.https is not None and found.https.authorization is not None
+    assert found.https.authorization is not None
     encoded = found.https.authorization.split()[1]
     for text in (repr(found), str(found), found.https.name, found.https.url):
         assert "pa" not in text.replace("CompanyProxy", "") and encoded not in text, text
@@ -92,20 +92,17 @@ def test_a_broken_url_gets_a_sentence_without_the_password(url: str) -> None:
     ("variables", "https", "http"),
     [
         ({"HTTPS_PROXY": "a", "HTTP_PROXY": "b"}, "a", "b"),
-        ({"https_proxy": "a", "HTTPS_PROXY": "b"}, "a", None),
-        ({"HTTPS_PROXY": "a"}, "a", None),
+        ({"https_proxy": "a", "HTTPS_PROXY": "b"}, "a", "a"),
+        ({"HTTPS_PROXY": "a"}, "a", "a"),
         ({"HTTP_PROXY": "b"}, "b", "b"),
         ({"ALL_PROXY": "c"}, "c", "c"),
-        ({"all_proxy": "c", "https_proxy": "a"}, "a", "c"),
+        ({"all_proxy": "c", "https_proxy": "a"}, "a", "a"),
         ({"HTTPS_PROXY": "", "HTTP_PROXY": " ", "ALL_PROXY": "c"}, "c", "c"),
     ],
 )
-def test_which_variable_counts(
-    variables: dict[str, str], https: str | None, http: str | None
-) -> None:
+def test_which_variable_counts(variables: dict[str, str], https: str, http: str) -> None:
     found = chain(**variables)
-    assert found.https is not None and found.https.host == https
-    assert (found.http.host if found.http else None) == http
+    assert (found.https.host, found.http.host) == (https, http)
 
 
 def test_without_a_variable_there_is_no_proxy() -> None:
