@@ -103,7 +103,7 @@ def disabled_by(statuses: Iterable[ScopeStatus], managed: Path | None = None) ->
     for name in ("disableAllHooks", "allowManagedHooksOnly"):
         if rules and (rule := rules.member(name)) and rule.node.value is True:
             return f"{name} in {managed}"
-    deciding = [status for status in statuses if status.hooks.disabled is not None]
+    deciding = [s for s in statuses if s.hooks.disabled is not None and s.flaw is None]
     if deciding and deciding[-1].hooks.disabled:
         return f"disableAllHooks in {deciding[-1].path}"
     return None

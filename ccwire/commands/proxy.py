@@ -10,12 +10,14 @@ from pathlib import Path
 
 import click
 
+from addon.claude_settings.files import installed_scopes
 from addon.launch.company_proxy import UnusableProxy, chained_modes, company_proxy
 from addon.launch.proxy import ADD_ON, ca_cert, default_confdir
 from addon.storage.writable import why_not_writable
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
-from ccwire.options import UserError, captures_option
+from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.hosts import DEFAULT_HOSTS, LOOPBACK
 
 _LOOPBACK = "127.0.0.1"
@@ -35,6 +37,7 @@ _PATH = "import sys; print(*sys.path, sep='\\n')"
     help="The port to listen on; 0 for any free one.",
 )
 @captures_option
+@claude_dir_option
 @click.option(
     "--host",
     "more_hosts",
@@ -48,6 +51,7 @@ def command(
     program: str | None,
     port: int,
     captures: Path,
+    claude_dir: Path,
     more_hosts: tuple[str, ...],
     only_print: bool,
     options: tuple[str, ...],
@@ -60,6 +64,8 @@ def command(
     host = _given(options, "--listen-host") or _LOOPBACK
     port = port or _free_port(host)
     options = (*_chained(options, port), *options)
+    if claude_dir != default_claude_dir(None, os.environ):
+        options = ("--set", f"capture_claude_dir={claude_dir.absolute()}", *options)
     if more_hosts:
         options = ("--set", f"capture_hosts={','.join((*DEFAULT_HOSTS, *more_hosts))}", *options)
     words = mitmproxy_command(program or "mitmdump", host, port, captures, options)
@@ -71,7 +77,7 @@ def command(
     _check_port(host, port)
     confdir = _given_set(options, "confdir")
     folder = Path(confdir).expanduser() if confdir else default_confdir()
-    click.echo(_hint(host, port, folder), err=True)
+    click.echo(_hint(host, port, folder, installed_scopes(claude_dir, Path.cwd())), err=True)
     sys.stdout.flush()
     os.execv(words[0], words)
 
@@ -114,14 +120,17 @@ def _python(program: str) -> list[str]:
     return python_command(program)
 
 
-def _hint(host: str, port: int, confdir: Path) -> str:
+def _hint(host: str, port: int, confdir: Path, hooks: Sequence[str]) -> str:
     host = _LOOPBACK if host in _EVERYWHERE else host
     certificate = shlex.quote(str(ca_cert(confdir)))
-    return (
-        "Start the client in another terminal, with two variables:\n\n"
-        f"  HTTPS_PROXY=http://{host}:{port} NODE_EXTRA_CA_CERTS={certificate} claude\n\n"
-        f"Once: `{command_line('hooks install')}` records which process is which session.\n"
-    )
+    lines = [
+        "Start the client in another terminal, with two variables:\n",
+        f"  HTTPS_PROXY=http://{host}:{port} NODE_EXTRA_CA_CERTS={certificate} claude\n",
+    ]
+    if not hooks:
+        install = command_line("hooks install")
+        lines.append(f"Once: `{install}` records which process is which session.\n")
+    return "\n".join(lines)
 
 
 def _check_port(host: str, port: int) -> None:

@@ -89,6 +89,9 @@ def test_the_strongest_scope_that_speaks_decides_whether_hooks_run(
     assert found() == f"disableAllHooks in {claude / 'settings.json'}"
     (project / ".claude" / "settings.json").write_text('{"disableAllHooks": false}')
     assert found() is None
+    (project / ".claude" / "settings.json").write_text('{"disableAllHooks": true} // ignored')
+    (claude / "settings.json").write_text("{}")
+    assert found() is None
     managed.write_text('{"allowManagedHooksOnly": true}')
     assert found() == f"allowManagedHooksOnly in {managed}"
     managed.write_text("not JSON")

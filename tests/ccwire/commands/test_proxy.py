@@ -74,6 +74,11 @@ def test_more_hosts_are_added_to_the_known_ones() -> None:
     assert f"capture_hosts={','.join((*DEFAULT_HOSTS, 'gateway.test', '*.corp.test'))}" in words
 
 
+def test_another_claude_dir_is_passed_on(tmp_path: Path) -> None:
+    assert f"capture_claude_dir={tmp_path}" in printed("--claude-dir", str(tmp_path))
+    assert "capture_claude_dir" not in " ".join(printed())
+
+
 def test_a_company_proxy_is_chained_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@proxy.corp.test:3128")
     words = printed()
