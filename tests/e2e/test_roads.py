@@ -22,6 +22,17 @@ for url in sys.argv[2:]:
         url, sys.argv[1].encode(), {"content-type": "application/json", "x-api-key": "made-up"})
     urllib.request.urlopen(request, timeout=30).read()
 """
+# The same, with trust in nothing but public certificates.
+DISTRUSTFUL = """
+import ssl, sys, urllib.error, urllib.request
+import certifi
+public = ssl.create_default_context(cafile=certifi.where())
+try:
+    urllib.request.urlopen(sys.argv[2], timeout=30, context=public)
+except urllib.error.URLError as error:
+    assert "CERTIFICATE_VERIFY_FAILED" in str(error), error
+    sys.exit(3)
+"""
 
 
 @pytest.fixture
@@ -38,10 +49,10 @@ def other() -> Iterator[StandIn]:
 
 
 def run(
-    home: Path, *urls: str, options: tuple[str, ...] = (), **given: str
+    home: Path, *urls: str, options: tuple[str, ...] = (), program: str = CALL, **given: str
 ) -> tuple[subprocess.CompletedProcess[str], list[Exchange]]:
     """Post to these URLs behind `ccwire run`; return the run and what it captured."""
-    command = [sys.executable, "-m", "ccwire", "run", *options, "--", sys.executable, "-c", CALL]
+    command = [sys.executable, "-m", "ccwire", "run", *options, "--", sys.executable, "-c", program]
     ran = subprocess.run(
         [*command, messages_body("hello").decode(), *urls],
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "TERM": "dumb", **given},
@@ -83,6 +94,14 @@ def test_hosts_that_were_not_captured_are_named_and_captured_on_request(
     ran, captured = run(tmp_path, url, options=("--host", name), ANTHROPIC_BASE_URL=api.url)
     assert [exchange.kind for exchange in captured] == ["messages"]
     assert f" and {name} (--host)\n" in ran.stderr
+
+
+def test_a_program_that_does_not_trust_the_proxy_is_named(tmp_path: Path, api: StandIn) -> None:
+    url, options = "https://api.anthropic.com/v1/messages", ("--upstream", api.url)
+    ran, captured = run(tmp_path, url, options=options, program=DISTRUSTFUL)
+    assert (ran.returncode, captured) == (3, [])
+    why = "the command does not trust the proxy's certificate for api.anthropic.com"
+    assert f"ccwire: nothing was captured: {why}\n" in ran.stderr
 
 
 def test_a_quiet_run_prints_nothing(tmp_path: Path, api: StandIn) -> None:
