@@ -28,6 +28,7 @@ RUN = (
     "schema check {root}/captures",
     "schema diff {root}/captures {root}/claude",
     "doctor",
+    "proxy --print",
     "hooks status",
     "hooks install",
     "hooks uninstall",
