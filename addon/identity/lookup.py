@@ -24,7 +24,7 @@ class SessionLookup:
         self.run = run  # the folder of programs without a session
         self.transcripts = TranscriptIds(claude_dir)
         self._named: dict[ProcessId, str] = {}  # the session in the process's latest requests
-        self._clients: set[ProcessId] = set()
+        self._clients: dict[ProcessId, str] = {}  # and their versions
         self._programs: set[ProcessId] = set()  # call the API and are no clients
         self._calls: dict[ProcessId, list[tuple[float, str]]] = {}  # in order of time
 
@@ -33,9 +33,13 @@ class SessionLookup:
         if process is not None:
             self._named[process.pid, process.created] = session_id
 
-    def is_client(self, process: ClientProcess) -> None:
+    def is_client(self, process: ClientProcess, version: str) -> None:
         """Remember that this process is a client, so that its ancestors are not looked up."""
-        self._clients.add((process.pid, process.created))
+        self._clients[process.pid, process.created] = version
+
+    def version_of(self, pid: int | None, created: float | None) -> str | None:
+        """Return the version of a client; not all of its requests contain it."""
+        return None if pid is None or created is None else self._clients.get((pid, created))
 
     def is_program(self, process: ClientProcess) -> None:
         """Remember that this process calls the API and is no client."""

@@ -107,7 +107,7 @@ class Recorder:
     def _begin(self, seen: RequestSeen, process: ClientProcess | None) -> None:
         record = request_record(seen, self._redactor)
         if process is not None and record.facts.claude_version:
-            self._lookup.is_client(process)
+            self._lookup.is_client(process, record.facts.claude_version)
         elif process is not None and _is_program(record):
             self._lookup.is_program(process)
         identity = self._identify(record, process)
@@ -302,8 +302,9 @@ class Recorder:
         if not left:
             return
         for process, pending in left:
-            if process is not None and pending.finished.line.claude_version:
-                self._lookup.is_client(process)
+            version = pending.finished.line.claude_version
+            if process is not None and version:
+                self._lookup.is_client(process, version)
             self._pending.add(process, pending)
         patient_until = time.time() - _PATIENCE_SECONDS
         self._moved(self._pending.file_by_ids(patient_until, _CLOSING_SECONDS, at_once=True))
@@ -321,7 +322,9 @@ class Recorder:
             return  # another program; only the client's formats are known
         entry = self._lookup.entry(session_id) if session_id else None
         transcript = Path(entry.transcript_path) if entry and entry.transcript_path else None
-        version = finished.line.claude_version or (entry.claude_version if entry else None)
+        line = finished.line
+        version = line.claude_version or (entry.claude_version if entry else None)
+        version = version or self._lookup.version_of(line.pid, line.process_started)
         slot = finished.slot
         self._drift.add(
             Sighting(session_id, version, slot.request_file, slot.response_file, transcript)

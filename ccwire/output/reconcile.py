@@ -5,6 +5,7 @@ from rich.text import Text
 
 from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
 from ccwire.wire.counting import TokenClass
+from ccwire.wire.format import is_run_id
 from ccwire.wire.models import short_model
 from ccwire.wire.safe_text import visible
 from ccwire.wire.times import clock
@@ -29,8 +30,7 @@ _NARROW_GROUPS = [group for group in _GROUPS if group.key in ("fresh", "output")
 def print_session(
     to: Console, session: Reconciliation, totals: Totals, verbose: bool = False
 ) -> None:
-    versions = ", ".join(session.claude_versions) or "unknown version"
-    to.print(Text.assemble(("session ", "bold"), session.session_id, f" · Claude Code {versions}"))
+    to.print(Text.assemble(("session ", "bold"), session.session_id, f" · {_program(session)}"))
     _print_calls(to, session)
     if verbose:
         for finding in session.findings:
@@ -38,6 +38,12 @@ def print_session(
     _print_totals(to, totals)
     _print_causes(to, totals)
     _print_conclusion(to, session, totals)
+
+
+def _program(session: Reconciliation) -> str:
+    if is_run_id(session.session_id) and not session.claude_versions:
+        return "programs without a session"
+    return f"Claude Code {', '.join(session.claude_versions) or 'unknown version'}"
 
 
 def print_header(to: Console) -> None:
@@ -83,7 +89,7 @@ def print_grand_total(to: Console, grand: GrandTotal) -> None:
 
 
 def _row(to: Console, session: str, version: str, *figures: str) -> str:
-    wide = 36 if to.width >= 110 else 12
+    wide = 36 if to.width >= 110 else 22  # the name of a run differs up to there
     widths = (6, 10, 12, 12, 2)
     cells = " ".join(f"{text:>{width}}" for text, width in zip(figures, widths, strict=True))
     return f"{session[:wide]:<{wide}} {version[:9]:<9} {cells}"
@@ -213,15 +219,21 @@ def _print_causes(to: Console, totals: Totals) -> None:
 def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> None:
     wire, transcript = totals.wire, totals.transcript
     has_none = any(finding.kind == "no-transcript" for finding in session.findings)
-    if has_none and not transcript.total.context:
-        to.print(Text("No transcript was found; if it is in another folder, give --claude-dir."))
-    to.print(
-        Text(
-            f"The transcript alone reports {count(transcript.total.output)} output tokens"
-            f" and {_money(transcript)}; the wire shows {count(wire.total.output)}"
-            f" and {_money(wire)}{_share(wire, transcript)}."
+    shown = f"the wire shows {count(wire.total.output)} output tokens and {_money(wire)}"
+    if is_run_id(session.session_id):
+        to.print(Text(f"A program without a session has no transcript; {shown}."))
+    else:
+        if has_none and not transcript.total.context:
+            to.print(
+                Text("No transcript was found; if it is in another folder, give --claude-dir.")
+            )
+        to.print(
+            Text(
+                f"The transcript alone reports {count(transcript.total.output)} output tokens"
+                f" and {_money(transcript)}; the wire shows {count(wire.total.output)}"
+                f" and {_money(wire)}{_share(wire, transcript)}."
+            )
         )
-    )
     if note := price_note(wire):
         to.print(Text(f"The wire is {note}."))
     to.print(Text(_figures(session)))

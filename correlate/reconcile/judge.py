@@ -6,7 +6,7 @@ The rules are tried in the order in which they are written; the first with evide
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ccwire.wire.format import Exchange
+from ccwire.wire.format import Exchange, is_run_id
 from ccwire.wire.usage import Difference, differences, output_of
 from correlate.reconcile.match import Joined, Pair
 from correlate.reconcile.purpose import Alike, Reason, RequestFacts, purpose_of, repeats
@@ -147,7 +147,8 @@ class _Alone:
             return found
         files = self._transcript.files
         if not files.exists:
-            return Reason("no-transcript", ("the session has no transcript file",))
+            what = "a program without a session" if is_run_id(files.session_id) else "the session"
+            return Reason("no-transcript", (f"{what} has no transcript file",))
         if call.agent_id and call.agent_id not in {agent.agent_id for agent in files.agents}:
             reason = f"agent {call.agent_id} has no transcript file"
             return Reason("no-transcript", (reason,))

@@ -114,6 +114,8 @@ def test_a_program_without_a_session_is_filed_under_its_run(tmp_path: Path) -> N
         "no-transcript",
         True,
     )
+    text = CliRunner().invoke(main, ["reconcile", run, *places]).stdout
+    assert "A program without a session has no transcript" in text
     for command in (["sessions"], ["diff", run], ["report", run, "-o", str(tmp_path / "r.html")]):
         result = CliRunner().invoke(main, [*command, *places])
         assert result.exit_code == 0, (command, result.output)

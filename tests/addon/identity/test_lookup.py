@@ -52,7 +52,7 @@ def test_the_nearest_ancestor_speaks_for_a_child(folder: Folder) -> None:
 
 def test_no_ancestor_speaks_for_a_client(folder: Folder) -> None:
     folder.map(entry("outer", 400, 900.0))
-    folder.lookup.is_client(CLIENT)
+    folder.lookup.is_client(CLIENT, "1.0.30")
     assert folder.lookup.by_process(CLIENT) is None
 
 
@@ -75,14 +75,14 @@ def test_a_program_that_is_no_client_belongs_to_the_run(folder: Folder) -> None:
 
 def test_a_program_that_a_client_started_waits_for_the_clients_session(folder: Folder) -> None:
     folder.lookup.is_program(CLIENT)
-    folder.lookup.is_client(ClientProcess(400, 900.0))
+    folder.lookup.is_client(ClientProcess(400, 900.0), "1.0.30")
     assert folder.lookup.by_run(CLIENT) is None
 
 
 def test_another_process_that_had_the_pid_is_not_it(folder: Folder) -> None:
     folder.map(entry("old", 500, 100.0))
     folder.lookup.name_session(ClientProcess(500, 100.0), "older")
-    folder.lookup.is_client(ClientProcess(500, 100.0))
+    folder.lookup.is_client(ClientProcess(500, 100.0), "1.0.30")
     folder.map(entry("old", 500, 100.0), entry("above", 400, 900.0))
     assert folder.lookup.by_process(CLIENT) == "above"
 
@@ -158,7 +158,7 @@ def test_files_beside_the_record_are_never_opened(folder: Folder, tmp_path: Path
 
 
 def test_a_side_call_belongs_to_the_call_before_it(folder: Folder) -> None:
-    folder.lookup.is_client(CLIENT)
+    folder.lookup.is_client(CLIENT, "1.0.30")
     folder.lookup.note_call(CLIENT, 30.0, "after-clear")
     folder.lookup.note_call(CLIENT, 10.0, "first")
     moments = {5.0: "first", 10.0: "first", 20.0: "first", 30.0: "after-clear"}
@@ -173,7 +173,7 @@ def test_calls_of_an_ancestor_count_for_a_program_and_not_for_a_client(folder: F
     folder.lookup.note_call(ClientProcess(400, 900.0), 10.0, "outer")
     assert folder.lookup.by_calls(CLIENT, 5.0, patient=False) is None
     assert folder.lookup.by_calls(CLIENT, 5.0) == "outer"
-    folder.lookup.is_client(CLIENT)
+    folder.lookup.is_client(CLIENT, "1.0.30")
     assert folder.lookup.by_calls(CLIENT, 5.0) is None
 
 
@@ -181,3 +181,10 @@ def test_the_record_of_a_process_that_has_just_started_does_not_count(folder: Fo
     folder.live(500, '{"pid": 500, "sessionId": "provisional"}')
     assert folder.lookup.by_live_record(CLIENT, CLIENT.created - 1) is None
     assert folder.lookup.by_live_record(CLIENT, CLIENT.created) == "provisional"
+
+
+def test_the_version_of_a_client_is_remembered(folder: Folder) -> None:
+    folder.lookup.is_client(CLIENT, "1.0.30")
+    assert folder.lookup.version_of(CLIENT.pid, CLIENT.created) == "1.0.30"
+    assert folder.lookup.version_of(CLIENT.pid, CLIENT.created + 1) is None
+    assert folder.lookup.version_of(None, None) is None

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -5,7 +6,9 @@ from typing import Any
 import pytest
 
 from addon.identity.processes import ClientProcess
+from addon.recording.recorder import Recorder
 from addon.recording.recovery import recover
+from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
 from ccwire.wire.format import parse_file_name
 from ccwire.wire.json_text import dump, parse_json
@@ -174,6 +177,11 @@ def several_waiting(rig: RecorderRig) -> None:
     rig.whole("waiting-2", target="/api/hello")
 
 
+def several_recently_waiting(rig: RecorderRig) -> None:
+    rig.whole("waiting-1", started=time.time())
+    rig.whole("waiting-2", started=time.time(), target="/api/hello")
+
+
 def two_in_one_session(rig: RecorderRig) -> None:
     rig.begin("f-1", "s-1")
     rig.begin("f-2", "s-1", target="/api/hello")
@@ -191,6 +199,22 @@ def its_session_starts(rig: RecorderRig) -> None:
     rig.recorder.settle()
 
 
+def its_transcript_is_written(rig: RecorderRig) -> None:
+    path = rig.root / "claude" / "projects" / "-p" / "s-1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"type":"assistant","message":{"id":"msg_1"}}\n')
+    rig.recorder.close()
+
+
+def the_next_proxy_files_them(rig: RecorderRig) -> None:
+    lock = rig.recorder._adoption._lock
+    assert lock is not None
+    lock.close()
+    rig.hooked("s-1", CLIENT)
+    rig.recorder = Recorder(rig.store, Redactor(b"key"), rig.lookup)
+    rig.recorder.idle()
+
+
 def stopped_in_flight(rig: RecorderRig) -> None:
     rig.begin("f-1", "s-1")
     rig.begin("f-2")
@@ -204,6 +228,8 @@ def stopped_in_flight(rig: RecorderRig) -> None:
         (nothing_yet, two_in_one_session),
         (one_session, two_in_one_session),
         (several_waiting, its_session_starts),
+        (several_waiting, its_transcript_is_written),
+        (several_recently_waiting, the_next_proxy_files_them),
         (one_session, stopped_in_flight),
     ],
 )

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccwire.wire.format import Exchange, Manifest, file_name, is_session_id, parse_file_name
+from ccwire.wire.format import (
+    Exchange,
+    Manifest,
+    file_name,
+    is_run_id,
+    is_session_id,
+    parse_file_name,
+    run_id,
+    short_id,
+)
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.vocabulary import Direction
 from tests.properties import property_test
@@ -88,3 +97,17 @@ def test_a_session_id(value: str) -> None:
 @pytest.mark.parametrize("value", ["", "x" * 65, "a/b", "..", "a b", "a\n", "ä", None, 5, b"a"])
 def test_no_session_id(value: object) -> None:
     assert not is_session_id(value)
+
+
+def test_the_name_of_a_run_is_a_valid_folder_and_is_not_shortened() -> None:
+    run = run_id(1_800_000_000.0, "1f3a")
+    assert is_session_id(run)
+    assert is_run_id(run)
+    assert short_id(run) == run
+    assert run.endswith("-1f3a")
+
+
+def test_other_names_are_no_runs() -> None:
+    session = "0a1b2c3d-0000-4000-8000-000000000000"
+    assert not any(map(is_run_id, (session, "unknown", "run-a/b", "", None)))
+    assert (short_id(session), short_id("unknown")) == ("0a1b2c3d", "unknown")
