@@ -7,6 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from addon.claude_settings.refused import (
+    BYTE_ORDER_MARK,
+    COMMENT,
+    MEASURED,
+    TRAILING_COMMA,
+    UNKNOWN_EVENT,
+)
 from ccwire.cli import COMMANDS
 from ccwire.wire.hosts import PROVIDER_HOSTS
 
@@ -40,6 +47,14 @@ def test_every_option_of_the_add_on_is_in_the_readme() -> None:
     assert len(options) > 5
     readme = (ROOT / "README.md").read_text()
     assert {option for option in options if f"| `{option}` |" not in readme} == set()
+
+
+def test_the_page_on_settings_names_what_was_measured() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    first, newest = (".".join(map(str, version)) for version in MEASURED)
+    for flaw in (COMMENT, TRAILING_COMMA, BYTE_ORDER_MARK, UNKNOWN_EVENT):
+        last = ".".join(map(str, flaw.last)) if flaw.last else newest
+        assert f"| {first} to {last} |" in page
 
 
 def test_the_reference_is_up_to_date() -> None:
