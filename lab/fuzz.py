@@ -46,6 +46,26 @@ def _sse() -> FuzzTarget:
     return target
 
 
+def _eventstream() -> FuzzTarget:
+    """The frames do not depend on how the bytes are split, and every byte is accounted for."""
+    from ccwire.wire.eventstream import EventStreamParser, FrameDecoder
+    from ccwire.wire.sse import parse_event
+
+    def target(data: bytes) -> None:
+        cut, data = data[:1], data[1:]
+        size = max(1, *cut) if cut else 1
+        whole = FrameDecoder()
+        frames = whole.feed(data)
+        assert sum(frame.size for frame in frames) + whole.lost + whole.waiting == len(data)
+        pieces = FrameDecoder()
+        found = [f for at in range(0, len(data), size) for f in pieces.feed(data[at : at + size])]
+        assert found == frames
+        parser = EventStreamParser()
+        assert all(e == parse_event(e.raw) for e in parser.feed(data) + parser.flush())
+
+    return target
+
+
 def _answer() -> FuzzTarget:
     """The record does not depend on how the stream is split, and contains no secret."""
     from addon.recording.response import StreamedAnswer
@@ -151,6 +171,7 @@ def _identity() -> FuzzTarget:
 
 TARGETS: dict[str, Callable[[], FuzzTarget]] = {
     "sse": _sse,
+    "eventstream": _eventstream,
     "answer": _answer,
     "decode": _decode,
     "transcript": _transcript,
