@@ -6,14 +6,16 @@ in the `--settings` argument, which overrides every file but the administrator's
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from addon.launch.environment import excludes
 from addon.launch.road import SettingsEnv, effective
 from addon.launch.trust import ADDING, REPLACING
 
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 _NAMES = (*_PROXIES, *(name.upper() for name in _PROXIES), *REPLACING, *ADDING)
 _PROXY_NAMES = ("https_proxy", "http_proxy", "HTTPS_PROXY", "HTTP_PROXY")
-# The client reads the lower-case form first, and trusts SSL_CERT_FILE besides NODE_EXTRA_CA_CERTS.
-_DECIDING = ("https_proxy", "http_proxy", "no_proxy")
+# The client reads the lower-case form first, https_proxy before http_proxy also for http, and it
+# trusts SSL_CERT_FILE besides NODE_EXTRA_CA_CERTS.
+_DECIDING = ("https_proxy", "no_proxy")
 
 
 def users_environment(
@@ -50,10 +52,11 @@ def connection_variables(level: SettingsEnv) -> list[str]:
 def overriding(
     child: Mapping[str, str],
     settings: Sequence[SettingsEnv],
+    hosts: Sequence[str],
     with_argument: bool,
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Return a sentence for each variable in the settings that prevents the capture.
+    """Return a sentence for each variable in the settings that prevents the capture of the hosts.
 
     `with_argument` tells whether `--settings` repeats ours, which most levels cannot override.
     """
@@ -63,5 +66,11 @@ def overriding(
         for level in settings
         if not (level.overridable and with_argument) and not level.ignored
         for name in (*_DECIDING, *more)
-        if name in level.env and level.env[name] != child.get(name)
+        if name in level.env and _prevents(name, level.env[name], child, hosts)
     ]
+
+
+def _prevents(name: str, value: str, child: Mapping[str, str], hosts: Sequence[str]) -> bool:
+    if name == "no_proxy":
+        return any(excludes(item, hosts) for item in value.split(",") if item.strip())
+    return value != child.get(name)

@@ -5,22 +5,18 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from addon.hooks.sessions import default_sessions_path
-from addon.launch.base_url import Detour, find_detour
 from addon.launch.child import child_environment
 from addon.launch.client import run_behind
-from addon.launch.client_settings import read_settings_env
-from addon.launch.company_proxy import CompanyProxy, UnusableProxy, company_proxy
 from addon.launch.overlay import OverlayError, with_overlay
-from addon.launch.overrides import overriding, repeated, users_environment
+from addon.launch.overrides import overriding, repeated
+from addon.launch.plan import Plan, PlanError, plan_run
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import connections, troubles
-from addon.launch.road import Road, describe_road, find_road
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
@@ -28,7 +24,6 @@ from ccwire.output.run_reasons import run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
 from ccwire.wire.format import run_id
-from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
 
 
 @click.command(
@@ -76,59 +71,40 @@ def command(
     The exit code is the command's own.
     """
     program = _program(command[0])
-    _check_upstream(upstream)
-    _check_hosts(more_hosts)
+    try:
+        plan = plan_run(
+            os.environ,
+            claude_dir,
+            Path.cwd(),
+            command[1:],
+            upstream=upstream,
+            more_hosts=more_hosts,
+            with_base_url=via == "base-url",
+        )
+    except PlanError as error:
+        raise UserError(str(error)) from None
     captures = captures.absolute()
     if why := why_not_writable(captures):
         raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
-    settings = read_settings_env(claude_dir, Path.cwd(), command[1:])
-    road = find_road(os.environ, settings)
-    hosts = tuple(dict.fromkeys((*DEFAULT_HOSTS, *road.hosts, *more_hosts)))
-    users = users_environment(os.environ, settings)
-    company = _company_proxy(users) if upstream is None else None
-    detour = _detour(road) if via == "base-url" else None
-    if not quiet:
-        click.echo(f"ccwire: {describe_road(road, more_hosts)}", err=True)
-        if company is not None:
-            click.echo(f"ccwire: connecting through the proxy {company.names}", err=True)
-        if detour is not None:
-            click.echo(
-                f"ccwire: {detour.variable} is on loopback; that changes Claude Code", err=True
-            )
+    for line in () if quiet else plan.lines():
+        click.echo(f"ccwire: {line}", err=True)
     started = time.time()
     with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
-        scratch = Path(folder)
         proxy = Proxy(
             captures,
-            log=scratch / "proxy.log",
+            log=Path(folder) / "proxy.log",
             upstream=upstream,
-            hosts=hosts,
+            hosts=plan.hosts,
             sessions=default_sessions_path(),
             claude_dir=claude_dir,
             run=run_id(started, secrets.token_hex(2)),
             chain=True,
-            environment=users,
-            reverse=detour.server if detour else None,
+            environment=plan.environment,
+            reverse=plan.detour.server if plan.detour else None,
         )
         try:
             with proxy:
-                environment = child_environment(
-                    users,
-                    command,
-                    port=proxy.port,
-                    ca_cert=proxy.ca_cert,
-                    hosts=hosts,
-                    scratch=scratch,
-                    base_urls=detour.variables(proxy.reverse_port) if detour else {},
-                )
-                named = [detour.variable] if detour else []
-                given = [program, *command[1:]]
-                arguments = with_overlay(
-                    given, claude_dir, Path.cwd(), scratch, repeated(environment, settings, named)
-                )
-                for sentence in overriding(environment, settings, arguments != given, named):
-                    click.echo(f"ccwire: {sentence}", err=True)
-                code = run_behind(proxy, arguments, environment)
+                code = _run(plan, proxy, [program, *command[1:]], claude_dir, Path(folder))
             log = proxy.log.read_text(errors="replace")
         except OverlayError as error:
             raise UserError(str(error)) from error
@@ -146,6 +122,28 @@ def command(
     ctx.exit(code)
 
 
+def _run(plan: Plan, proxy: Proxy, command: list[str], claude_dir: Path, scratch: Path) -> int:
+    """Run the command behind the proxy and return its exit code."""
+    detour = plan.detour
+    environment = child_environment(
+        plan.environment,
+        command,
+        port=proxy.port,
+        ca_cert=proxy.ca_cert,
+        hosts=plan.hosts,
+        scratch=scratch,
+        base_urls=detour.variables(proxy.reverse_port) if detour else {},
+    )
+    named = [detour.variable] if detour else []
+    ours = repeated(environment, plan.settings, named)
+    arguments = with_overlay(command, claude_dir, Path.cwd(), scratch, ours)
+    for sentence in overriding(
+        environment, plan.settings, plan.road.hosts, arguments != command, named
+    ):
+        click.echo(f"ccwire: {sentence}", err=True)
+    return run_behind(proxy, arguments, environment)
+
+
 def _open_report(ctx: click.Context, captures: Path, claude_dir: Path) -> None:
     """Open the report; an error is printed, and the exit code stays that of the client."""
     try:
@@ -154,13 +152,6 @@ def _open_report(ctx: click.Context, captures: Path, claude_dir: Path) -> None:
         )
     except click.ClickException as error:
         error.show()
-
-
-def _company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:
-    try:
-        return company_proxy(environment)
-    except UnusableProxy as error:
-        raise UserError(f"{error}.") from None
 
 
 def _program(name: str) -> str:
@@ -172,25 +163,3 @@ def _program(name: str) -> str:
     if os.sep in name and Path(name).exists():
         raise UserError(f"{name} is not executable; make it so with `chmod +x {name}`.")
     raise UserError(f"command {name!r} not found; is it installed and on your PATH?")
-
-
-def _check_upstream(upstream: str | None) -> None:
-    if upstream is None:
-        return
-    try:
-        parse_base_url(upstream)
-    except ValueError as error:
-        raise UserError(f"--upstream: {error}.") from None
-
-
-def _detour(road: Road) -> Detour:
-    try:
-        return find_detour(road)
-    except ValueError as error:
-        raise UserError(f"--via base-url: {error}.") from None
-
-
-def _check_hosts(hosts: tuple[str, ...]) -> None:
-    for host in hosts:
-        if not host or any(mark in host for mark in "/, @"):
-            raise UserError(f"--host {host!r}: expected a host such as gateway.example.")
