@@ -1,5 +1,6 @@
 """`ccwire proxy`: start mitmproxy with the add-on, wherever the two are installed."""
 
+import errno
 import os
 import shlex
 import socket
@@ -139,7 +140,10 @@ def _check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            hint = f"give another one: `{command_line('proxy -p PORT')}`"
+            if error.errno == errno.EADDRNOTAVAIL:
+                hint = "give an address of this machine with --listen-host"
+            else:
+                hint = f"give another port: `{command_line('proxy -p PORT')}`"
             raise UserError(f"cannot listen on {host}:{port} ({error.strerror}); {hint}.") from None
 
 

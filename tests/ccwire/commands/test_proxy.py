@@ -107,6 +107,13 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     assert len(ran.stderr.splitlines()) == 1
 
 
+def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
+    arguments = ["proxy", "--captures", str(tmp_path), "--listen-host", "192.0.2.1"]
+    ran = CliRunner().invoke(main, arguments)
+    assert ran.exit_code == 2
+    assert ran.stderr.endswith("; give an address of this machine with --listen-host.\n")
+
+
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ran = CliRunner().invoke(main, ["proxy", "--captures", str(tmp_path / "file" / "x")])
