@@ -134,6 +134,40 @@ def test_captured_plain_http_passes_the_proxy(
     no_secret_is_in(tmp_path)
 
 
+def test_plain_http_inside_connect_is_captured(tmp_path: Path, confdir: Path, api: StandIn) -> None:
+    """Clients up to 2.0 use CONNECT for a base URL with http, too."""
+    with (
+        CompanyProxy(routes(api)) as company,
+        capturing(tmp_path, confdir, api, variables(company), hosts=[PLAIN]) as wire,
+    ):
+        made = http.client.HTTPConnection("127.0.0.1", wire.proxy.port, timeout=30)
+        made.set_tunnel(PLAIN, 80)
+        made.request("GET", "/hello", headers={"host": PLAIN})
+        assert made.getresponse().status == 200
+        made.close()
+        (line,) = wire.exchanges("unknown", 1)
+    assert (line["host"], line["path"], line["error"]) == (PLAIN, "/hello", None)
+    assert company.seen == [f"CONNECT {PLAIN}:80"]
+
+
+def test_a_base_url_on_loopback_passes_the_proxy(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    """The reverse port of `--via base-url`: plain http from the client, https upstream."""
+    with (
+        CompanyProxy(routes(api), ca) as company,
+        capturing(tmp_path, confdir, api, variables(company, ca), reverse=f"https://{API}") as wire,
+    ):
+        made = http.client.HTTPConnection("127.0.0.1", wire.proxy.reverse_port, timeout=30)
+        made.request("GET", "/hello")
+        assert made.getresponse().status == 200
+        made.close()
+        (line,) = wire.exchanges("unknown", 1)
+    assert (line["host"], line["path"], line["error"]) == (API, "/hello", None)
+    assert company.seen == [f"CONNECT {API}:443"]
+    no_secret_is_in(tmp_path)
+
+
 def test_a_proxy_that_speaks_tls(
     tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
 ) -> None:
