@@ -134,7 +134,10 @@ class Capture:
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         address = data.context.server.address
         host, port = address if address else (data.client_hello.sni or "", 443)
-        if self._upstream is None and not self._is_captured(host, port):
+        captured = self._is_captured(host, port)
+        if self._chain.is_captured_elsewhere(data.context.client):
+            captured = False
+        if self._upstream is None and not captured:
             data.ignore_connection = True
 
     def tls_failed_client(self, data: tls.TlsData) -> None:
@@ -143,6 +146,7 @@ class Capture:
             self._connections.add_untrusted(address[0])
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
+        self._chain.recognise(flow)
         if self._behind_own_port(flow.request) is not None:
             flow.response = _established(flow.request.data.http_version)
             return
@@ -269,6 +273,8 @@ class Capture:
         return matches_host(host, self._hosts, port)
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
+        if self._chain.is_captured_elsewhere(flow.client_conn):
+            return False
         return self._is_captured(flow.request.pretty_host, flow.request.port)
 
     def _behind_own_port(self, request: http.Request) -> urllib.parse.SplitResult | None:

@@ -4,6 +4,7 @@ mitmproxy's own upstream mode does the work; this adds the exceptions of NO_PROX
 for https and http, a password that is in no option, and errors that name the proxy.
 """
 
+import hashlib
 import logging
 import os
 from pathlib import Path
@@ -21,10 +22,12 @@ from addon.launch.company_proxy import (
 )
 from addon.launch.upstream_ca import write_upstream_ca
 from addon.launch.upstream_errors import connect_error, refused_request
+from ccwire.wire.hosts import is_loopback
 
 logger = logging.getLogger("ccwire")
 
 _PASSWORD = "Proxy-Authorization"
+_CAPTURED_INTO = "X-Ccwire-Captures"  # with CONNECT to a proxy on this machine; no host gets it
 _CA_OPTIONS = ("ssl_verify_upstream_trusted_ca", "ssl_verify_upstream_trusted_confdir")
 
 
@@ -35,7 +38,8 @@ class Chain:
         self._proxies: CompanyProxy | None = None
         self._running = False
         self._ca_file: Path | None = None
-        self._no_tls_with_proxy: set[str] = set()  # ids of clients
+        self._no_tls_with_proxy: set[str] = set()  # ids of clients, like the next
+        self._captured_elsewhere: set[str] = set()
         self._reported: set[str] = set()
 
     def load(self, loader: Loader) -> None:
@@ -74,14 +78,30 @@ class Chain:
             self._ca_file.unlink(missing_ok=True)
             self._ca_file = None
 
+    def recognise(self, flow: http.HTTPFlow) -> None:
+        """Remember a client that is a proxy of ours and captures into the same folder.
+
+        `ccwire run` where HTTPS_PROXY already names `ccwire proxy` would capture every call twice.
+        """
+        folder = flow.request.headers.pop(_CAPTURED_INTO, None)
+        if folder == self._folder() and not ctx.options.capture_upstream:
+            self._captured_elsewhere.add(flow.client_conn.id)
+
+    def is_captured_elsewhere(self, client: connection.Client) -> bool:
+        return client.id in self._captured_elsewhere
+
     def http_connect(self, flow: http.HTTPFlow) -> None:
         if proxy := self._proxy_for(flow.request, "https"):
             flow.server_conn.via = (proxy.scheme, proxy.address)
 
     def http_connect_upstream(self, flow: http.HTTPFlow) -> None:
         proxy = self._proxies.server_at(flow.server_conn.address) if self._proxies else None
-        if proxy is not None and proxy.authorization:
+        if proxy is None:
+            return
+        if proxy.authorization:
             flow.request.headers[_PASSWORD] = proxy.authorization
+        if is_loopback(proxy.host):
+            flow.request.headers[_CAPTURED_INTO] = self._folder()
 
     def next_layer(self, data: layer.NextLayer) -> None:
         """Connect directly to what NO_PROXY names: for CONNECT, mitmproxy knows no exceptions."""
@@ -116,6 +136,7 @@ class Chain:
 
     def client_disconnected(self, client: connection.Client) -> None:
         self._no_tls_with_proxy.discard(client.id)
+        self._captured_elsewhere.discard(client.id)
 
     def server_connect_error(self, data: server_hooks.ServerConnectionHookData) -> None:
         """Report a proxy that cannot be reached, for tunnelled hosts too."""
@@ -161,6 +182,10 @@ class Chain:
             request.authority = ""
         elif proxy.authorization:
             request.headers[_PASSWORD] = proxy.authorization
+
+    def _folder(self) -> str:
+        path = str(Path(ctx.options.capture_dir).expanduser().resolve())
+        return hashlib.sha256(path.encode()).hexdigest()
 
     def _forget_password(self, request: http.Request) -> None:
         """Remove the password once it is sent: mitmproxy may display the flow, or save it."""

@@ -213,3 +213,35 @@ def test_a_users_choice_of_certificates_is_kept(start: Start, tmp_path: Path) ->
     chain, running = start(ssl_verify_upstream_trusted_ca=str(tmp_path / "own.pem"))
     chain.running()
     assert running.options.ssl_verify_upstream_trusted_ca == str(tmp_path / "own.pem")
+
+
+def connect_to(start: Start, monkeypatch: pytest.MonkeyPatch, proxy: str) -> http.HTTPFlow:
+    """Return the CONNECT request to an https proxy that the environment names."""
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy}:8080")
+    chain, _ = start(capture_proxy="env")
+    found = made("https://api.example/", "CONNECT")
+    found.server_conn = connection.Server(address=(proxy, 8080))
+    chain.http_connect_upstream(found)
+    return found
+
+
+def test_only_a_proxy_on_this_machine_learns_the_folder(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "X-Ccwire-Captures" in connect_to(start, monkeypatch, "127.0.0.1").request.headers
+    assert "X-Ccwire-Captures" not in connect_to(start, monkeypatch, "far.example").request.headers
+
+
+def test_a_proxy_with_the_same_folder_is_recognised(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = connect_to(start, monkeypatch, "127.0.0.1")
+    other = made("https://api.example/", "CONNECT")
+    other.request.headers["X-Ccwire-Captures"] = "0" * 64
+    chain, _ = start()
+    for found, expected in ((same, True), (other, False)):
+        chain.recognise(found)
+        assert "X-Ccwire-Captures" not in found.request.headers
+        assert chain.is_captured_elsewhere(found.client_conn) is expected
+    chain.client_disconnected(same.client_conn)
+    assert not chain.is_captured_elsewhere(same.client_conn)

@@ -250,6 +250,34 @@ def test_another_capturing_proxy_is_a_proxy_that_inspects_tls(
         assert [e["complete"] for e in behind.exchanges(session, 1)] == [True]
 
 
+def test_two_capturing_proxies_with_one_folder_capture_a_call_once(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    """`ccwire run` where HTTPS_PROXY already names `ccwire proxy`; the company's proxy is third."""
+    with (
+        CompanyProxy(routes(api), ca) as company,
+        capturing(tmp_path, confdir, api, variables(company, ca)) as outer,
+    ):
+        given = {
+            "HTTPS_PROXY": f"http://127.0.0.1:{outer.proxy.port}",
+            "NODE_EXTRA_CA_CERTS": str(ca.file),
+        }
+        (tmp_path / "inner").mkdir()
+        inner = Proxy(
+            outer.captures,
+            log=tmp_path / "inner" / "proxy.log",
+            sessions=tmp_path / "sessions.json",
+            claude_dir=tmp_path / "claude",
+            confdir=confdir,
+            chain=True,
+            environment={"HOME": str(tmp_path), **given},
+        )
+        with inner:
+            assert get(inner.port, API, inner.ca_cert) == 200
+    assert company.seen == [f"CONNECT {API}:443"]
+    assert [e["host"] for e in outer.exchanges("unknown", 1)] == [API]
+
+
 @pytest.mark.parametrize(
     ("company", "url", "problem"),
     [
