@@ -49,6 +49,10 @@ class SessionLookup:
         """Remember that a transcript contains the answer to a call of this process."""
         insort(self._calls.setdefault((process.pid, process.created), []), (at, session_id))
 
+    def has_calls(self, process: ClientProcess) -> bool:
+        """Return whether a call of this process was noted."""
+        return (process.pid, process.created) in self._calls
+
     def entry(self, session_id: str) -> SessionEntry | None:
         found = [e for e in self._sessions.entries() if e.session_id == session_id]
         return found[-1] if found else None

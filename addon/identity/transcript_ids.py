@@ -1,17 +1,20 @@
 """The ids of answers in the client's transcripts: which session's transcript contains which answer.
 
 Clients before 1.0.54 name no session on the wire, but their transcripts repeat the ids of the
-answers. Files are read incrementally, newest parts only, and as long as the caller allows; nothing
-but ids and times is kept.
+answers. A failed call has no answer; the transcript has a synthetic line about it. Files are read
+incrementally, newest parts only, and as long as the caller allows; nothing but ids and times is
+kept.
 """
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from addon.identity.session import is_usable
+from ccwire.wire.format import ERROR_LINE_SECONDS, SYNTHETIC_MODEL
 from ccwire.wire.json_text import as_dict, parse_json, text
 from ccwire.wire.times import instant
 
@@ -19,6 +22,7 @@ _PIECE = 1 << 20
 _TAIL = 16 << 20  # of a file that is seen for the first time; the newest answers are at its end
 _HEAD = 1 << 16
 _MOST_IDS = 100_000
+_MOST_ERRORS = 1000
 _PAUSE = 1.0  # at least, between two scans of the folder
 _SHARE = 20  # a scan may take one part in this many of the time
 
@@ -39,11 +43,21 @@ class TranscriptIds:
         self._files: dict[str, _File] = {}
         self._sessions: dict[str, str] = {}  # id of a message or request -> session
         self._began: dict[str, float] = {}
+        self._errors: deque[tuple[float, str]] = deque(maxlen=_MOST_ERRORS)
         self._next_scan = 0.0
 
     def session_of(self, *ids: str | None) -> str | None:
         """Return the session whose transcript contains one of the ids."""
         return next((self._sessions[name] for name in ids if name in self._sessions), None)
+
+    def session_reporting(self, failed_at: float) -> str | None:
+        """Return the session with a line about a call that failed at that time, if only one has."""
+        found = {
+            session_id
+            for at, session_id in self._errors
+            if 0 <= at - failed_at <= ERROR_LINE_SECONDS
+        }
+        return found.pop() if len(found) == 1 else None
 
     def began(self, session_id: str) -> float | None:
         """Return the time of the first line of a session's transcript."""
@@ -102,9 +116,13 @@ class TranscriptIds:
         if b'"assistant"' not in line:
             return
         record = _object(line)
-        for name in (text(as_dict(record.get("message")).get("id")), text(record.get("requestId"))):
+        message = as_dict(record.get("message"))
+        for name in (text(message.get("id")), text(record.get("requestId"))):
             if name:
                 self._sessions.setdefault(name, session_id)
+        at = instant(record.get("timestamp"))
+        if message.get("model") == SYNTHETIC_MODEL and at is not None:
+            self._errors.append((at, session_id))
         while len(self._sessions) > _MOST_IDS:
             del self._sessions[next(iter(self._sessions))]
 

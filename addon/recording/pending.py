@@ -15,7 +15,6 @@ from addon.identity.session import Identity, SessionEvidence, identify
 from addon.storage.folder import CaptureStore
 from addon.storage.index import Finished, SessionIndex
 from addon.storage.move import refile
-from ccwire.wire.endpoints import CALL_KINDS
 
 _MOST_PROCESSES = 1000
 _MOST_EXCHANGES = 10_000  # of one process
@@ -78,11 +77,12 @@ class PendingExchanges:
 
         Reads transcripts for at most so many seconds, and not too often unless `at_once`.
         """
-        calls = [p.finished.line.started for p in self._each() if _is_answered_call(p)]
+        calls = [p.finished.line.started for p in self._each() if _may_be_in_a_transcript(p)]
         filed: Filed = []
         if calls and (at_once or self._ids.is_due()):
             self._ids.read(min(calls), seconds)
             filed = self._file_each(self._by_id)
+            self._note_failed_calls(patient_until)
         return filed + self._file_each(
             lambda process, pending: self._by_calls(process, pending, patient_until)
         )
@@ -129,6 +129,22 @@ class PendingExchanges:
             if began is not None and process.created <= began < line.started:
                 self._lookup.note_call(process, began, session_id)
         return Identity(session_id, "message_id")
+
+    def _note_failed_calls(self, patient_until: float) -> None:
+        """Find the sessions of clients none of whose calls has an answer, by the times of errors.
+
+        The transcript has a line about the error, with neither id.
+        """
+        for process, group in self._pending.items():
+            if process is None or self._lookup.has_calls(process):
+                continue
+            for pending in group:
+                line = pending.finished.line
+                if not _may_be_in_a_transcript(pending) or not line.failed:
+                    continue
+                session_id = self._ids.session_reporting(line.ended or line.started)
+                if session_id is not None and pending.since < patient_until:
+                    self._lookup.note_call(process, line.started, session_id)
 
     def _by_calls(
         self, process: ClientProcess | None, pending: Pending, patient_until: float
@@ -179,6 +195,6 @@ class PendingExchanges:
             yield from group
 
 
-def _is_answered_call(pending: Pending) -> bool:
+def _may_be_in_a_transcript(pending: Pending) -> bool:
     line = pending.finished.line
-    return line.kind in CALL_KINDS and bool(line.message_id)
+    return line.kind == "messages" and bool(line.claude_version)

@@ -23,6 +23,9 @@ EXCHANGES = "exchanges.jsonl"
 TRAFFIC_LOG = "traffic.log"
 PART_SUFFIX = ".part"
 
+SYNTHETIC_MODEL = "<synthetic>"  # the model of a transcript line that the client wrote itself
+ERROR_LINE_SECONDS = 5.0  # within which the client writes a line about a failed call
+
 _SESSION_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _FILE = re.compile(r"(\d{4,})_(req|resp)_(.+)\.json")
 

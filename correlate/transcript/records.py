@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ccwire.wire.format import SYNTHETIC_MODEL
 from ccwire.wire.json_text import as_dict, number, text, whole
 from ccwire.wire.times import instant
-
-SYNTHETIC = "<synthetic>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class AssistantLine:
 
     @property
     def synthetic(self) -> bool:
-        return self.model == SYNTHETIC or self.api_error
+        return self.model == SYNTHETIC_MODEL or self.api_error
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from ccwire.demo.real.run import lab_home
-from ccwire.demo.stand_in.scenario import Answer, Rule, Scenario, Text, When, bash, overloaded
+from ccwire.demo.stand_in.scenario import (
+    Answer,
+    Rule,
+    Scenario,
+    Text,
+    When,
+    bash,
+    overloaded,
+    too_long,
+)
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.session_list import session_rows
 from tests.e2e.real_rig import RealRig, real_rig
@@ -114,6 +123,18 @@ def test_a_client_that_names_no_session_is_filed_by_its_transcript(
     assert evidence(real) == {(session, "message_id"), (session, "process")}
     calls = [e for _, e in real.captured() if e.kind == "messages"]
     assert {e.request_id for e in calls} == {s.request_id for s in outcome.served}
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.0.30"])
+def test_a_client_that_names_no_session_and_gets_no_answer_is_filed_too(
+    version: str, tmp_path: Path
+) -> None:
+    scenario = Scenario(name="no", prompt="lab:no", rules=(Rule(When(), (too_long(),)),))
+    with real_rig(version, tmp_path) as real:
+        real.run(scenario)
+        (session,) = [path.stem for path in real.claude_dir.rglob("*.jsonl")]
+    assert {name for name, _ in real.captured()} == {session}
+    assert real.reconcile(session).unexplained == 0
 
 
 def evidence(real: RealRig) -> set[tuple[str, str]]:

@@ -92,6 +92,25 @@ def test_the_time_of_the_first_line_is_known(folder: Folder) -> None:
     assert folder.ids.began("s-2") is None
 
 
+def error(at: str) -> bytes:
+    return line("made-up", timestamp=at).replace(b'"made-up"', b'"made-up", "model": "<synthetic>"')
+
+
+def test_a_failed_call_is_reported_by_the_line_that_follows_it(folder: Folder) -> None:
+    folder.write("s-1", error("1970-01-01T00:16:40Z"))
+    folder.read()
+    assert folder.ids.session_reporting(999.0) == "s-1"
+    assert folder.ids.session_reporting(1001.0) is None
+    assert folder.ids.session_reporting(990.0) is None
+
+
+def test_two_sessions_that_report_a_failure_at_once_are_not_told_apart(folder: Folder) -> None:
+    folder.write("s-1", error("1970-01-01T00:16:40Z"))
+    folder.write("s-2", error("1970-01-01T00:16:41Z"))
+    folder.read()
+    assert folder.ids.session_reporting(999.0) is None
+
+
 @pytest.mark.parametrize("name", ["agent-1", "unknown", "a b", "x" * 65])
 def test_files_of_other_names_are_not_read(folder: Folder, name: str) -> None:
     folder.write(name, line("msg_1"))

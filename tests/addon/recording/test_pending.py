@@ -349,3 +349,18 @@ def test_only_so_many_exchanges_of_a_process_wait(
     rig.hooked("s-1", CLIENT)
     rig.recorder.settle()
     assert (set(identified(rig, "s-1")), set(identified(rig, None))) == ({"f-2"}, {"f-1"})
+
+
+def test_a_client_whose_calls_all_failed_is_filed_by_the_time_of_its_error(
+    rig: RecorderRig, tmp_path: Path
+) -> None:
+    sent(rig, "early", 990.0)
+    rig.begin("call", **AGENT)
+    rig.answer("call", b"{}", headers=[], status=400)
+    rig.end("call", at=1010.0)
+    path = tmp_path / "claude" / "projects" / "-p" / "s-1.jsonl"
+    path.parent.mkdir(parents=True)
+    error = {"type": "assistant", "message": {"id": "made-up", "model": "<synthetic>"}}
+    path.write_text(json.dumps(error | {"timestamp": "1970-01-01T00:16:51Z"}) + "\n")  # 1011
+    rig.recorder.close()
+    assert identified(rig, "s-1") == {"early": "process", "call": "process"}
