@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,10 @@ def test_every_command_in_code_exists(page: str) -> None:
     assert named <= set(COMMANDS)
 
 
-def test_every_default_host_is_in_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_every_default_host_is_documented() -> None:
+    page = (ROOT / "docs" / "roads.md").read_text()
     for hosts in PROVIDER_HOSTS.values():
-        assert f"| {', '.join(f'`{host}`' for host in hosts)} |" in readme
+        assert f"| {', '.join(f'`{host}`' for host in hosts)} |" in page
 
 
 def test_every_option_of_the_add_on_is_in_the_readme() -> None:
@@ -68,3 +69,10 @@ def test_every_command_is_in_the_changelog() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     missing = [name for name in COMMANDS if f"`ccwire {name}`" not in changelog]
     assert missing == []
+
+
+def test_a_checkout_needs_no_other_python_than_the_package() -> None:
+    lines = (ROOT / ".python-version").read_text().splitlines()
+    (first, *_) = [line for line in lines if not line.startswith("#")]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert first == project["requires-python"]
