@@ -13,13 +13,20 @@ NOT_INSTALLED = f"import sys; sys.path[:] = [p for p in sys.path if p != {str(RO
 MITMDUMP = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
 
+@pytest.fixture(scope="module")
+def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mitmproxy")
+
+
 @pytest.mark.parametrize("program", [MITMDUMP, NOT_INSTALLED + MITMDUMP])
-def test_a_project_with_its_own_addon_package_is_captured(program: str, tmp_path: Path) -> None:
+def test_a_project_with_its_own_addon_package_is_captured(
+    program: str, tmp_path: Path, confdir: Path
+) -> None:
     for name in ("addon", "ccwire"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise RuntimeError('imported')")
     command = [sys.executable, "-u", "-c", program, "--listen-host", "127.0.0.1", "-p", "0"]
-    command += ["--set", f"confdir={tmp_path}/mitmproxy", "-s", str(ROOT / "addon" / "capture.py")]
+    command += ["--set", f"confdir={confdir}", "-s", str(ROOT / "addon" / "capture.py")]
     log = tmp_path / "log"
     with (
         log.open("wb") as output,

@@ -92,6 +92,16 @@ def test_a_wrong_upstream_is_one_sentence(home: Path, url: str) -> None:
     assert f"--upstream: {url!r} is not a base URL" in ran.stderr
 
 
+def test_the_command_does_not_get_the_password_of_the_companys_proxy(home: Path) -> None:
+    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+    given = dict.fromkeys((*names, *map(str.lower, names)), "http://me:pa%40ss@127.0.0.1:9")
+    ran = run(home, "--", "env", **given)
+    assert ran.returncode == 0
+    assert "HTTPS_PROXY=http://127.0.0.1:" in ran.stdout
+    assert "pa%40ss" not in ran.stdout + ran.stderr
+    assert "connecting through the proxy 127.0.0.1:9\n" in ran.stderr
+
+
 def test_a_socks_proxy_is_one_sentence(home: Path) -> None:
     ran = run(home, "--", "true", ALL_PROXY="socks5h://me:secret@127.0.0.1:1080")
     assert (ran.returncode, ran.stdout) == (2, "")
