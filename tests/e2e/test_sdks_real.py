@@ -50,7 +50,8 @@ import asyncio, json, sys
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
 async def main():
-    async for message in query(prompt="hi", options=ClaudeAgentOptions()):
+    options = ClaudeAgentOptions(include_partial_messages=sys.argv[1] == "streaming")
+    async for message in query(prompt="hi", options=options):
         if isinstance(message, ResultMessage):
             print(json.dumps({"session": message.session_id, "error": message.is_error}))
 
@@ -59,7 +60,8 @@ asyncio.run(main())
 
 AGENT_NODE = """
 import { query } from "@anthropic-ai/claude-agent-sdk";
-const options = { pathToClaudeCodeExecutable: process.argv[2] };
+const [mode, pathToClaudeCodeExecutable] = process.argv.slice(2);
+const options = { pathToClaudeCodeExecutable, includePartialMessages: mode === "streaming" };
 for await (const message of query({ prompt: "hi", options }))
   if (message.type === "result")
     console.log(JSON.stringify({ session: message.session_id, error: message.is_error }));
@@ -97,16 +99,18 @@ def test_the_plain_sdk_of_node(tmp_path: Path) -> None:
     check_no_file_has_the_key(tmp_path)
 
 
-def test_the_agent_sdk_of_python(tmp_path: Path) -> None:
-    run = isolated_run(tmp_path, str(sdks_or_skip(python_sdks)), "-c", AGENT_PYTHON)
+@pytest.mark.parametrize("mode", ["streaming", "whole"])
+def test_the_agent_sdk_of_python(mode: str, tmp_path: Path) -> None:
+    run = isolated_run(tmp_path, str(sdks_or_skip(python_sdks)), "-c", AGENT_PYTHON, mode)
     check_filed_under_its_session(run)
     check_no_file_has_the_key(tmp_path)
 
 
-def test_the_agent_sdk_of_node(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["streaming", "whole"])
+def test_the_agent_sdk_of_node(mode: str, tmp_path: Path) -> None:
     client = client_or_skip(NEWEST)
     script = node_script(tmp_path, AGENT_NODE)
-    run = isolated_run(tmp_path, "node", script, client.command[0])
+    run = isolated_run(tmp_path, "node", script, mode, client.command[0])
     check_filed_under_its_session(run)
     check_no_file_has_the_key(tmp_path)
 
