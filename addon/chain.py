@@ -13,15 +13,15 @@ from mitmproxy import connection, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import layer, server_hooks
 
-from addon.launch.company_proxy import (
+from addon.upstream.ca_file import write_upstream_ca
+from addon.upstream.company_proxy import (
     CompanyProxy,
     ProxyServer,
     UnusableProxy,
     chained_modes,
     named_proxy,
 )
-from addon.launch.upstream_ca import write_upstream_ca
-from addon.launch.upstream_errors import connect_error, refused_request
+from addon.upstream.errors import connect_error, refused_request
 from ccwire.wire.hosts import is_loopback
 
 logger = logging.getLogger("ccwire")

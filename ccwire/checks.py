@@ -13,12 +13,12 @@ from typing import Any
 
 from addon.claude_settings.client_version import version_of
 from addon.hooks.sessions_file import SessionsFileError, read_document
-from addon.launch import company_proxy as launch
 from addon.launch.environment import excludes
 from addon.launch.overrides import connection_variables
 from addon.launch.proxy import ca_cert
 from addon.launch.road import Road, SettingsEnv, effective
 from addon.storage.writable import existing_part, why_not_writable
+from addon.upstream import company_proxy as upstream
 from ccwire.command_name import command_line
 from ccwire.wire.format import TRAFFIC_LOG
 from ccwire.wire.versions import parse_version
@@ -122,8 +122,8 @@ def company_proxy(variables: Mapping[str, str]) -> Iterator[Check]:
     """Check the proxy that the user's variables name: it has to accept connections."""
     name = "company proxy"
     try:
-        proxies = launch.company_proxy(variables)
-    except launch.UnusableProxy as error:
+        proxies = upstream.company_proxy(variables)
+    except upstream.UnusableProxy as error:
         yield Check(name, "cannot be used", str(error))
         return
     for server in dict.fromkeys((proxies.https, proxies.http) if proxies else ()):

@@ -1,5 +1,5 @@
-"""Starts a client behind the proxy: the proxy process, the environment, the command line.
+"""Starts a client behind the proxy: the plan, the proxy process, the environment, the command line.
 
-`environment`, `arguments` and `proxy_log` are pure, `proxy` and `client` run processes. Imports
-`claude_settings`.
+`road`, `environment`, `arguments`, `overrides` and `proxy_log` are pure, `proxy` and `client` run
+processes. Imports `claude_settings` and `upstream`.
 """

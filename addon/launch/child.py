@@ -6,7 +6,7 @@ from pathlib import Path
 from addon.launch.arguments import client_in
 from addon.launch.environment import direct_hosts, node_environment, proxied_environment
 from addon.launch.java import has_java, java_options, write_trust_store
-from addon.launch.trust import REPLACING, write_trust
+from addon.upstream.trust import REPLACING, write_trust
 from ccwire.wire.hosts import is_loopback, split_port
 
 

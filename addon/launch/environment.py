@@ -18,7 +18,7 @@ def proxied_environment(
 ) -> dict[str, str]:
     """Return the child's environment: proxy for all but loopback, and trust in its certificate.
 
-    `trust` names the files with its certificate, as `addon.launch.trust.write_trust` returns them.
+    `trust` names the files with its certificate, as `write_trust` in `addon.upstream` returns them.
     """
     child = {**environment, **trust}
     for name in _PROXY_NAMES:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from addon.launch.environment import excludes
 from addon.launch.road import SettingsEnv, effective
-from addon.launch.trust import ADDING, REPLACING
+from addon.upstream.trust import ADDING, REPLACING
 
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 _NAMES = (*_PROXIES, *(name.upper() for name in _PROXIES), *REPLACING, *ADDING)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from addon.launch.base_url import Detour, find_detour
 from addon.launch.client_settings import read_settings_env
-from addon.launch.company_proxy import CompanyProxy, UnusableProxy, company_proxy
 from addon.launch.overrides import users_environment
 from addon.launch.road import Road, SettingsEnv, describe_road, find_road
+from addon.upstream.company_proxy import CompanyProxy, UnusableProxy, company_proxy
 from ccwire.wire.hosts import DEFAULT_HOSTS, parse_base_url
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from addon.launch.company_proxy import UnusableProxy, chained_modes, company_proxy
+from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.import_path import python_command
 
 _START_SECONDS = 30.0

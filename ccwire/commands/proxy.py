@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from addon.claude_settings.files import installed_scopes
-from addon.launch.company_proxy import UnusableProxy, chained_modes, company_proxy
 from addon.launch.proxy import ADD_ON, ca_cert, default_confdir
 from addon.storage.writable import why_not_writable
+from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
 from ccwire.options import UserError, captures_option, claude_dir_option

@@ -8,7 +8,7 @@ import certifi
 import pytest
 
 from addon.launch.java import has_java, java_options, write_trust_store
-from addon.launch.trust import merged
+from addon.upstream.trust import merged
 
 CERTIFICATES = merged(Path(certifi.where()).read_bytes())
 

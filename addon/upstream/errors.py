@@ -4,7 +4,7 @@ import errno
 import os
 import re
 
-from addon.launch.company_proxy import ProxyServer
+from addon.upstream.company_proxy import ProxyServer
 from ccwire.wire.hosts import join_port
 
 _STATUS = re.compile(r"refused HTTP CONNECT request: (\d+)")

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from addon.launch.trust import merged, trusted_certificates
+from addon.upstream.trust import merged, trusted_certificates
 
 
 def write_upstream_ca(environment: Mapping[str, str]) -> Path:

@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from addon.launch.company_proxy import (
+from addon.upstream.company_proxy import (
     CompanyProxy,
     UnusableProxy,
     company_proxy,

@@ -1,7 +1,7 @@
 import ssl
 from pathlib import Path
 
-from addon.launch.upstream_ca import loadable, write_upstream_ca
+from addon.upstream.ca_file import loadable, write_upstream_ca
 from tests.company import CompanyCA
 
 BROKEN = b"-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n"

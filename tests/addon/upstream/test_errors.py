@@ -2,8 +2,8 @@ import errno
 
 import pytest
 
-from addon.launch.company_proxy import ProxyServer
-from addon.launch.upstream_errors import connect_error, refused_request
+from addon.upstream.company_proxy import ProxyServer
+from addon.upstream.errors import connect_error, refused_request
 
 OPEN = ProxyServer("http", "proxy.example", 3128)
 WITH_PASSWORD = ProxyServer("http", "proxy.example", 3128, "Basic bWU6cGFzcw==")

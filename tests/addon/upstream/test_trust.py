@@ -4,7 +4,7 @@ from pathlib import Path
 
 import certifi
 
-from addon.launch.trust import merged, trusted_certificates
+from addon.upstream.trust import merged, trusted_certificates
 
 
 def pem(text: str) -> str:
