@@ -111,7 +111,7 @@ class PendingExchanges:
         named = (
             identify(SessionEvidence(telemetry=p.telemetry))
             for p in group
-            if p.since < patient_until
+            if p.telemetry and p.since < patient_until
         )
         found = next((identity for identity in named if identity.session_id), known)
         if found.session_id is not None:

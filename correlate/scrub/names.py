@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from ccwire.wire.format import is_run_id
 from correlate.schema.observe.vocabulary import words
 
 _SHORT = 64  # in a longer text, word lengths are not kept either
@@ -39,7 +40,7 @@ _LONGEST_PATH = 4096
 _KEPT_PIECES = words("projects sessions subagents workflows claude jsonl json meta tmp mcp")
 _HEX_LIKE = re.compile(r"(?=[a-f-]*\d)[0-9a-f-]{8,}|[0-9a-f]{16,}|" + _UUID)
 _CHANGEABLE = re.compile(r"[0-9A-Za-z]|[^\x00-\x7f]")
-_PREFIX = re.compile(r"agent-|claude-|(?:msg|req|toolu|srvtoolu|wf|user)_(?=\w*\d)")
+_PREFIX = re.compile(r"agent-|claude-|run-(?=\d{8}-)|(?:msg|req|toolu|srvtoolu|wf|user)_(?=\w*\d)")
 
 
 class Names:
@@ -83,7 +84,7 @@ class Names:
         """Replace these ids so that those of equal length keep their sort order."""
         by_length: dict[int, list[str]] = {}
         for value in sorted(set(values)):
-            if _IS_UUID.fullmatch(value) or not _PIECES.search(value):
+            if _IS_UUID.fullmatch(value) or not (_PIECES.search(value) or is_run_id(value)):
                 by_length.setdefault(len(value), []).append(value)
         for olds in by_length.values():
             for old, new in zip(olds, sorted(map(self._whole, olds)), strict=True):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ccwire.wire.format import is_run_id
 from correlate.schema.observe.vocabulary import is_field_name, is_word
 from correlate.scrub.names import Names
 from correlate.transcript.locate import slug_of
@@ -86,3 +87,12 @@ def test_what_looks_like_a_name_or_an_id_to_the_schema_still_does(text: str) -> 
     new = names().name(text)
     assert is_field_name(new) == is_field_name(text)
     assert not is_word(new) or is_word(text)
+
+
+def test_the_name_of_a_run_stays_one() -> None:
+    names = Names(b"key")
+    names.pin_in_order(["run-20261116-184258-2725"])
+    new = names.name("run-20261116-184258-2725")
+    assert is_run_id(new)
+    assert len(new) == 24
+    assert "184258" not in new
