@@ -1,6 +1,6 @@
 """The hook events that ccwire handles, one line per event; everything else is derived from them.
 
-A client ignores a settings file with an unknown event (measured up to 2.1.98), so only the events
+A client up to 2.1.100 ignores a settings file with an unknown event, so only the events
 that every release since 1.0.85 knows are installed. `ccwire run` asks the client for its version
 and adds the others. This module imports nothing: the hook runs at every prompt.
 """
