@@ -5,6 +5,7 @@ The client merges the `env` of its settings into its own environment, and settin
 levels.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from ccwire.wire.vocabulary import Provider
 
 ENVIRONMENT = "the environment"
 BASE_URL = "ANTHROPIC_BASE_URL"
+_NAME = re.compile(r"[\w.:-]+")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -138,13 +140,16 @@ def _host(url: str) -> str | None:
     except ValueError:
         return None
     host = (parts.hostname or "").lower()
+    if not _NAME.fullmatch(host):  # a `*` or `,` would capture other hosts
+        return None
     return join_port(host, port_of(parts)) if is_loopback(host) else host
 
 
 def _text(values: Mapping[str, Value], *names: str) -> str | None:
-    """Return the first of these variables that has a text."""
+    """Return the first of these variables that has a text; None if that is not a name."""
     found = (values[name].text.strip() for name in names if name in values)
-    return next((text for text in found if text), None)
+    text = next((text for text in found if text), None)
+    return text if text is None or _NAME.fullmatch(text) else None
 
 
 def _bedrock(values: Mapping[str, Value]) -> list[str]:

@@ -164,3 +164,13 @@ def test_a_base_url_without_a_scheme_is_named() -> None:
     assert describe_road(found) == (
         "ANTHROPIC_BASE_URL in the environment is not a base URL such as https://gateway.example"
     )
+
+
+@pytest.mark.parametrize("url", ["https://*", "https://a.test,*", "https://a\x1b[31m.test"])
+def test_a_base_url_cannot_widen_what_is_captured(url: str) -> None:
+    assert road(ANTHROPIC_BASE_URL=url).hosts == ()
+
+
+def test_a_region_cannot_widen_what_is_captured() -> None:
+    found = road(CLAUDE_CODE_USE_BEDROCK="1", AWS_REGION="x,*")
+    assert found.hosts == ("bedrock-runtime.*.amazonaws.com", "bedrock.*.amazonaws.com")
