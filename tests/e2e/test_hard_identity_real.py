@@ -33,10 +33,11 @@ RESUMED = ("1.0.30", "2.1.139", "2.1.325")
 
 
 def nested(real: RealRig) -> Scenario:
-    """The model runs a command that starts another client, which runs a command of its own."""
+    """The model runs a command that starts another client, which runs a command of its own.
+
+    The other client has no hooks, as behind `ccwire run`, which adds them to the first one only.
+    """
     inner = [*real.client.command, "-p", "lab:inner please", "--output-format", "json"]
-    if real.hooks is not None:
-        inner += ["--settings", json.dumps(real.hooks)]
     inner += ["--allowedTools", "Bash"]
     script = real.home.parent / "inner.sh"
     script.write_text(f"{shlex.join(inner)} < /dev/null > {shlex.quote(str(script))}.out 2>&1\n")
