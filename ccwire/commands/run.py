@@ -20,7 +20,7 @@ from addon.launch.proxy_log import connections, troubles
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
-from ccwire.output.run_reasons import run_reasons, without_repeats
+from ccwire.output.run_reasons import failures_since, run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
 from ccwire.wire.format import run_id
@@ -52,7 +52,7 @@ from ccwire.wire.format import run_id
     help="Give the command a proxy, or also a base URL if it obeys no proxy.",
 )
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
-@click.option("--quiet", is_flag=True, help="Print nothing before and no summary afterwards.")
+@click.option("--quiet", is_flag=True, help="Print only what failed, and no summary.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def command(
@@ -112,7 +112,11 @@ def command(
             raise UserError(f"the proxy did not start: {error}") from error
         except OSError as error:
             raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
-    reasons = [] if quiet else run_reasons(captures, started, connections(log))
+    if quiet:
+        reasons = failures_since(captures, started)
+    else:
+        had_base_url = plan.detour is not None
+        reasons = run_reasons(captures, started, connections(log), had_base_url=had_base_url)
     for sentence in without_repeats(troubles(log), reasons):
         click.echo(f"ccwire: {sentence}", err=True)
     if not quiet:

@@ -14,12 +14,19 @@ _MOST_REASONS = 3
 _MOST_HOSTS = 5
 
 
-def run_reasons(captures: Path, moment: float, connections: Connections | None) -> list[str]:
+def run_reasons(
+    captures: Path, moment: float, connections: Connections | None, *, had_base_url: bool = False
+) -> list[str]:
     """Return the sentences for a run that started at that time; none if all is well."""
     unknown = _exchanges_since(captures / UNKNOWN, moment)
-    folders = sessions_since(captures, moment)
-    known = [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
-    return reasons_for([*known, *unknown], unknown, connections)
+    exchanges = [*_known(captures, moment), *unknown]
+    return reasons_for(exchanges, unknown, connections, had_base_url=had_base_url)
+
+
+def failures_since(captures: Path, moment: float) -> list[str]:
+    """Return the sentences about requests that failed since that time."""
+    unknown = _exchanges_since(captures / UNKNOWN, moment)
+    return _failures([*_known(captures, moment), *unknown])
 
 
 def sessions_since(captures: Path, moment: float) -> list[Path]:
@@ -35,16 +42,25 @@ def without_repeats(warnings: Sequence[str], reasons: Sequence[str]) -> list[str
 
 
 def reasons_for(
-    exchanges: Sequence[Exchange], unknown: Sequence[Exchange], connections: Connections | None
+    exchanges: Sequence[Exchange],
+    unknown: Sequence[Exchange],
+    connections: Connections | None,
+    *,
+    had_base_url: bool = False,
 ) -> list[str]:
     """Return the sentences for these exchanges, of which some are in `unknown/`. Pure."""
     sentences = [*_failures(exchanges)]
     calls = [exchange for exchange in exchanges if exchange.kind in CALL_KINDS]
     if not calls:
-        sentences.append(f"{_nothing(exchanges)}: {_why(connections)}")
+        sentences.append(f"{_nothing(exchanges)}: {_why(connections, had_base_url)}")
     if count := sum(exchange.kind in CALL_KINDS for exchange in unknown):
         sentences.append(f"{_counted(count, 'call')} could not be tied to a session: {UNKNOWN}/")
     return sentences
+
+
+def _known(captures: Path, moment: float) -> list[Exchange]:
+    folders = sessions_since(captures, moment)
+    return [exchange for folder in folders for exchange in _exchanges_since(folder, moment)]
 
 
 def _exchanges_since(folder: Path, moment: float) -> list[Exchange]:
@@ -69,7 +85,7 @@ def _nothing(exchanges: Sequence[Exchange]) -> str:
     return f"no call was captured, only {_counted(len(exchanges), 'other request')}"
 
 
-def _why(connections: Connections | None) -> str:
+def _why(connections: Connections | None, had_base_url: bool) -> str:
     if connections is None:
         return "the proxy was killed"
     if connections.others:
@@ -81,10 +97,8 @@ def _why(connections: Connections | None) -> str:
         hosts = _listed(list(connections.untrusted))
         return f"the command does not trust the proxy's certificate for {hosts}"
     if connections.count == 0:
-        return (
-            "the command made no connection to the proxy; did it start the client?"
-            " A program that uses no proxy needs --via base-url"
-        )
+        hint = "" if had_base_url else " A program that uses no proxy needs --via base-url"
+        return f"the command made no connection to the proxy; did it start the client?{hint}"
     return "the command sent no request to the API"
 
 

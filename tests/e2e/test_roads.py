@@ -1,6 +1,7 @@
 """`ccwire run` finds the gateway that a program will use, and says what it captured or why not."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,6 +109,17 @@ def test_a_quiet_run_prints_nothing(tmp_path: Path, api: StandIn) -> None:
     url = f"{api.url}/v1/messages"
     ran, captured = run(tmp_path, url, options=("--quiet",), ANTHROPIC_BASE_URL=api.url)
     assert (ran.returncode, ran.stderr, len(captured)) == (0, "", 1)
+
+
+def test_a_quiet_run_still_reports_failed_calls(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gone = f"127.0.0.1:{server.getsockname()[1]}"
+    url = f"http://{gone}"
+    options = ("--quiet",)
+    ran, captured = run(tmp_path, f"{url}/v1/messages", options=options, ANTHROPIC_BASE_URL=url)
+    assert ran.returncode == 1  # the program's own
+    assert [exchange.ended_by for exchange in captured] == ["server_disconnect"]
+    assert f"ccwire: 1 call failed: {gone} refused the connection\n" in ran.stderr
 
 
 @pytest.mark.parametrize("host", ["https://gateway.example", "a,b", ""])

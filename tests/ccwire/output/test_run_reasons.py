@@ -33,6 +33,8 @@ def test_a_command_that_never_connected() -> None:
     (sentence,) = reasons_for([], [], Connections())
     assert sentence.startswith("nothing was captured: the command made no connection to the proxy")
     assert "--via base-url" in sentence
+    (sentence,) = reasons_for([], [], Connections(), had_base_url=True)
+    assert sentence.endswith("did it start the client?")
 
 
 def test_hosts_that_are_not_captured_are_named() -> None:
