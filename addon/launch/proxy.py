@@ -18,6 +18,7 @@ _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _LISTENING = re.compile(rb" listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
 _CAPTURING = b"ccwire: capturing "
+_EXITING = "exiting..."  # the end of mitmproxy's last line, after the one with the reason
 ADD_ON = Path(__file__).parent.parent / "capture.py"
 _PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
@@ -163,16 +164,16 @@ class Proxy:
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             output = self.log.read_bytes()
-            found = _LISTENING.search(output)
-            if found and _CAPTURING in output and self.ca_cert.exists():
-                self.port = int(found[1])
+            ports = [int(port) for port in _LISTENING.findall(output)]
+            if len(ports) >= len(self._modes) and _CAPTURING in output and self.ca_cert.exists():
+                self.port = next(port for port in ports if port != self.reverse_port)
                 return
             if self._process.poll() is not None or (b"rror" in output and b"address" in output):
                 break
             time.sleep(0.02)
         output = self.log.read_bytes()
         self.kill()
-        raise ProxyError(_last_line(output) or "it logged nothing")
+        raise ProxyError(_reason(output) or "it logged nothing")
 
 
 def _free_port() -> int:
@@ -182,6 +183,6 @@ def _free_port() -> int:
     return port
 
 
-def _last_line(output: bytes) -> str:
+def _reason(output: bytes) -> str:
     lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines()]
-    return next((line for line in reversed(lines) if line), "")
+    return next((line for line in reversed(lines) if line and not line.endswith(_EXITING)), "")

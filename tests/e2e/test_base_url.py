@@ -1,12 +1,13 @@
 """The reverse port of `--via base-url`: the same exchanges as through the proxy."""
 
 import http.client
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from addon.launch.proxy import Proxy
+from addon.launch.proxy import Proxy, ProxyError
 from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.server import StandIn
 from tests.company import CompanyCA, CompanyProxy
@@ -99,3 +100,18 @@ def test_the_ports_stay_the_same_after_a_restart(tmp_path: Path, confdir: Path) 
         proxy.kill()
         proxy.start()
         assert (proxy.port, proxy.reverse_port) == before
+
+
+def test_a_reverse_port_in_use_is_reported(tmp_path: Path, confdir: Path) -> None:
+    proxy = Proxy(
+        tmp_path / "captures",
+        log=tmp_path / "proxy.log",
+        upstream="http://127.0.0.1:9",
+        confdir=confdir,
+        reverse=f"https://{API}",
+    )
+    with (
+        socket.create_server(("127.0.0.1", proxy.reverse_port)),
+        pytest.raises(ProxyError, match="address already in use"),
+    ):
+        proxy.start()
