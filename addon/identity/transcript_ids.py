@@ -64,9 +64,13 @@ class TranscriptIds:
         return self._began.get(session_id)
 
     def read(self, since: float, seconds: float) -> None:
-        """Read what was written to files that changed since that time, for so many seconds."""
+        """Read what was written to files that changed since that time, for so many seconds.
+
+        Finding them does not count: in a large folder, nothing would ever be read.
+        """
+        changed = self._changed(since)
         until = self._clock() + seconds
-        for path, size in self._changed(since):
+        for path, size in changed:
             self._read_file(path, size, until)
             if self._clock() > until:
                 return

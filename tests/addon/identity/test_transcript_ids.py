@@ -52,6 +52,22 @@ def test_an_answer_is_found_by_its_message_id_or_its_request_id(folder: Folder) 
     assert folder.ids.session_of("msg_3", None) is None
 
 
+def test_a_slow_scan_of_the_folder_leaves_time_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Folder(tmp_path).write("s-1", line("msg_1"))
+    now, scan = [0.0], transcript_ids._transcripts
+
+    def slow_scan(projects: Path) -> list[tuple[str, os.stat_result]]:
+        now[0] += 60.0
+        return list(scan(projects))
+
+    monkeypatch.setattr(transcript_ids, "_transcripts", slow_scan)
+    ids = TranscriptIds(tmp_path, clock=lambda: now[0])
+    ids.read(0.0, 0.05)
+    assert ids.session_of("msg_1") == "s-1"
+
+
 def test_what_is_appended_is_found_by_the_next_read(folder: Folder) -> None:
     folder.write("s-1", line("msg_1"))
     folder.read()
