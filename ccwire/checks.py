@@ -151,9 +151,10 @@ def _interfering(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield each variable that interferes, and what to do about it, if anything."""
     values, run = effective(variables, settings), command_line("run")
-    excluded = values.get("no_proxy") or values.get("NO_PROXY")
-    items = excluded.text.split(",") if excluded else []
-    if excluded and any(excludes(item, found.hosts) for item in items if item.strip()):
+    named = (values[name] for name in upstream.NO_PROXY_VARIABLES if name in values)
+    excluded = next((value for value in named if value.text), None)
+    items = upstream.split_no_proxy(excluded.text) if excluded else ()
+    if excluded and any(excludes(item, found.hosts) for item in items):
         what = f"NO_PROXY in {excluded.source} excludes {found.hosts[0]}"
         yield what, f"remove it there, or use `{run}`"
     for level in settings:

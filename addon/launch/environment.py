@@ -7,9 +7,9 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from addon.upstream.company_proxy import ALL_PROXY_VARIABLES, PROXY_VARIABLES, no_proxy_items
 from ccwire.wire.hosts import LOOPBACK, matches_host, split_port
 
-_PROXY_NAMES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
 _NODE_FETCH = Path(__file__).parent / "node_fetch.cjs"
 
 
@@ -21,10 +21,10 @@ def proxied_environment(
     `trust` names the files with its certificate, as `write_trust` in `addon.upstream` returns them.
     """
     child = {**environment, **trust}
-    for name in _PROXY_NAMES:
+    for name in PROXY_VARIABLES:
         child[name] = f"http://127.0.0.1:{port}"
-    child.pop("ALL_PROXY", None)
-    child.pop("all_proxy", None)
+    for name in ALL_PROXY_VARIABLES:
+        child.pop(name, None)
     child["NO_PROXY"] = child["no_proxy"] = ",".join(direct_hosts(environment, hosts))
     return child
 
@@ -44,18 +44,17 @@ def direct_hosts(environment: Mapping[str, str], hosts: Sequence[str] = ()) -> l
 
     With a gateway on loopback, the proxy tunnels what other servers get at the same address.
     """
-    named = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
-    items = dict.fromkeys([*_listed(named), *LOOPBACK])
+    items = dict.fromkeys([*no_proxy_items(environment), *LOOPBACK])
     return [item for item in items if not excludes(item, hosts)]
 
 
-def excludes(no_proxy: str, hosts: Sequence[str]) -> bool:
+def excludes(item: str, hosts: Sequence[str]) -> bool:
     """Return whether an item of NO_PROXY would make a captured host bypass the proxy.
 
     An item names a host and all below it. The hosts are patterns, so both sides are compared label
     by label, from the end.
     """
-    name, port = split_port(no_proxy.strip().lower())
+    name, port = split_port(item)
     name = name.lstrip("*").lstrip(".")
     if not name:
         return True
@@ -81,7 +80,3 @@ def _is_within(address: str, network: str) -> bool:
         return ipaddress.ip_address(address) in ipaddress.ip_network(network, strict=False)
     except ValueError:
         return False
-
-
-def _listed(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]

@@ -8,11 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from addon.launch.environment import excludes
 from addon.launch.road import SettingsEnv, effective
+from addon.upstream.company_proxy import (
+    ALL_PROXY_VARIABLES,
+    NO_PROXY_VARIABLES,
+    PROXY_VARIABLES,
+    split_no_proxy,
+)
 from addon.upstream.trust import ADDING, REPLACING
 
-_PROXIES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
-_NAMES = (*_PROXIES, *(name.upper() for name in _PROXIES), *REPLACING, *ADDING)
-_PROXY_NAMES = ("https_proxy", "http_proxy", "HTTPS_PROXY", "HTTP_PROXY")
+_PROXIES = (*PROXY_VARIABLES, *ALL_PROXY_VARIABLES, *NO_PROXY_VARIABLES)
+_NAMES = (*_PROXIES, *REPLACING, *ADDING)
 # The client reads the lower-case form first, https_proxy before http_proxy also for http, and it
 # trusts SSL_CERT_FILE besides NODE_EXTRA_CA_CERTS.
 _DECIDING = ("https_proxy", "no_proxy")
@@ -46,7 +51,7 @@ def repeated(
 
 def connection_variables(level: SettingsEnv) -> list[str]:
     """Return the variables of a settings file that replace the capturing proxy or bypass it."""
-    return [name for name in _PROXY_NAMES if level.env.get(name) and not level.ignored]
+    return [name for name in PROXY_VARIABLES if level.env.get(name) and not level.ignored]
 
 
 def overriding(
@@ -72,5 +77,5 @@ def overriding(
 
 def _prevents(name: str, value: str, child: Mapping[str, str], hosts: Sequence[str]) -> bool:
     if name == "no_proxy":
-        return any(excludes(item, hosts) for item in value.split(",") if item.strip())
+        return any(excludes(item, hosts) for item in split_no_proxy(value))
     return value != child.get(name)

@@ -17,8 +17,9 @@ type Scheme = Literal["http", "https"]
 
 # As the client does, and unlike curl, each of the two is also used in place of the other.
 _HTTPS, _HTTP = ("https_proxy", "HTTPS_PROXY"), ("http_proxy", "HTTP_PROXY")
-_ALL = ("all_proxy", "ALL_PROXY")
-_EXCEPTIONS = ("no_proxy", "NO_PROXY")
+PROXY_VARIABLES = (*_HTTPS, *_HTTP)
+ALL_PROXY_VARIABLES = ("all_proxy", "ALL_PROXY")
+NO_PROXY_VARIABLES = ("no_proxy", "NO_PROXY")
 _DEFAULT_PORTS: dict[Scheme, int] = {"http": 80, "https": 443}
 
 
@@ -80,11 +81,11 @@ def company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:
 
     Raise UnusableProxy for a proxy that is neither http nor https.
     """
-    https = _named((*_HTTPS, *_HTTP, *_ALL), environment)
-    http = _named((*_HTTP, *_HTTPS, *_ALL), environment)
+    https = _named((*_HTTPS, *_HTTP, *ALL_PROXY_VARIABLES), environment)
+    http = _named((*_HTTP, *_HTTPS, *ALL_PROXY_VARIABLES), environment)
     if https is None or http is None:
         return None
-    return CompanyProxy(https, http, _exceptions(environment))
+    return CompanyProxy(https, http, no_proxy_items(environment))
 
 
 def named_proxy(option: str, environment: Mapping[str, str]) -> CompanyProxy | None:
@@ -97,7 +98,17 @@ def named_proxy(option: str, environment: Mapping[str, str]) -> CompanyProxy | N
     server = parse_proxy(option, "the URL")
     if server.authorization is not None:
         raise UnusableProxy("give a password in HTTPS_PROXY, and `env` as the option")
-    return CompanyProxy(server, server, _exceptions(environment))
+    return CompanyProxy(server, server, no_proxy_items(environment))
+
+
+def no_proxy_items(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the items of NO_PROXY, which commas or spaces separate."""
+    listed = next((environment[name] for name in NO_PROXY_VARIABLES if environment.get(name)), "")
+    return split_no_proxy(listed)
+
+
+def split_no_proxy(listed: str) -> tuple[str, ...]:
+    return tuple(item for item in re.split(r"[,\s]+", listed.lower()) if item)
 
 
 def chained_modes(modes: Sequence[str], chain: CompanyProxy) -> list[str]:
@@ -128,11 +139,6 @@ def parse_proxy(url: str, source: str) -> ProxyServer:
 def _named(names: tuple[str, ...], environment: Mapping[str, str]) -> ProxyServer | None:
     name = next((name for name in names if environment.get(name, "").strip()), None)
     return parse_proxy(environment[name], name) if name is not None else None
-
-
-def _exceptions(environment: Mapping[str, str]) -> tuple[str, ...]:
-    listed = next((environment[name] for name in _EXCEPTIONS if environment.get(name)), "")
-    return tuple(item for item in re.split(r"[,\s]+", listed.lower()) if item)
 
 
 def _scheme(kind: str, source: str) -> Scheme:

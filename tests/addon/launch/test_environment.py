@@ -22,6 +22,12 @@ def test_the_users_no_proxy_is_kept_and_extended() -> None:
     assert child["NO_PROXY"] == "intra.example,localhost,127.0.0.1,::1"
 
 
+def test_the_lower_case_form_counts_and_spaces_separate_too() -> None:
+    variables = {"no_proxy": "Intra.example .anthropic.com", "NO_PROXY": "other.example"}
+    child = proxied_environment(variables, 1, TRUST, HOSTS)
+    assert child["NO_PROXY"] == "intra.example,localhost,127.0.0.1,::1"
+
+
 def test_what_would_let_the_api_go_around_the_proxy_is_left_out() -> None:
     child = proxied_environment({"no_proxy": "*,.anthropic.com,other.example"}, 1, TRUST, HOSTS)
     assert child["no_proxy"] == "other.example,localhost,127.0.0.1,::1"
