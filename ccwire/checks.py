@@ -15,7 +15,7 @@ from addon.claude_settings.client_version import version_of
 from addon.hooks.sessions_file import SessionsFileError, read_document
 from addon.launch.environment import excludes
 from addon.launch.overrides import connection_variables
-from addon.launch.proxy import ca_cert
+from addon.launch.proxy import ca_cert, occupied
 from addon.launch.road import Road, SettingsEnv, effective
 from addon.storage.writable import existing_part, why_not_writable
 from addon.upstream import company_proxy as upstream
@@ -70,15 +70,13 @@ def certificate(confdir: Path) -> Check:
 
 
 def port(number: int) -> Check:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", number))
-        except OSError:
-            proxy, run = command_line("proxy -p PORT"), command_line("run")
-            todo = f"give another port: `{proxy}`; `{run}` picks its own"
-            return Check("port", f"{number} is in use", todo)
-    return Check("port", f"{number} is free")
+    try:
+        with occupied("127.0.0.1", number):
+            return Check("port", f"{number} is free")
+    except OSError:
+        proxy, run = command_line("proxy -p PORT"), command_line("run")
+        todo = f"give another port: `{proxy}`; `{run}` picks its own"
+        return Check("port", f"{number} is in use", todo)
 
 
 def sessions_map(path: Path) -> Check:

@@ -57,18 +57,25 @@ def plan_run(
 ) -> Plan:
     """Plan the run of a command with these arguments; raise PlanError."""
     _check_upstream(upstream)
-    _check_hosts(more_hosts)
     settings = read_settings_env(claude_dir, project, arguments)
     road = find_road(environment, settings)
     users = users_environment(environment, settings)
     return Plan(
         settings=tuple(settings),
         road=road,
-        more_hosts=tuple(more_hosts),
+        more_hosts=checked_hosts(more_hosts),
         environment=users,
         company=_company_proxy(users) if upstream is None else None,
         detour=_detour(road) if with_base_url else None,
     )
+
+
+def checked_hosts(hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the hosts that `--host` names, in lower case; raise PlanError."""
+    for host in hosts:
+        if not host or any(mark in host for mark in "/, @"):
+            raise PlanError(f"--host {host!r}: expected a host such as gateway.example.")
+    return tuple(host.lower() for host in hosts)
 
 
 def _check_upstream(upstream: str | None) -> None:
@@ -77,12 +84,6 @@ def _check_upstream(upstream: str | None) -> None:
             parse_base_url(upstream)
     except ValueError as error:
         raise PlanError(f"--upstream: {error}.") from None
-
-
-def _check_hosts(hosts: Sequence[str]) -> None:
-    for host in hosts:
-        if not host or any(mark in host for mark in "/, @"):
-            raise PlanError(f"--host {host!r}: expected a host such as gateway.example.")
 
 
 def _company_proxy(environment: Mapping[str, str]) -> CompanyProxy | None:

@@ -6,7 +6,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -35,6 +36,21 @@ def default_confdir() -> Path:
 def ca_cert(confdir: Path) -> Path:
     """Return the certificate of mitmproxy's certificate authority."""
     return confdir / "mitmproxy-ca-cert.pem"
+
+
+def free_port(host: str) -> int:
+    """Return a free port of an address, because mitmproxy can choose only one port by itself."""
+    with occupied(host, 0) as port:
+        return port
+
+
+@contextmanager
+def occupied(host: str, port: int) -> Iterator[int]:
+    """Occupy a port, any free one for 0; raise OSError if that is impossible."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, port))
+        yield int(probe.getsockname()[1])
 
 
 class Proxy:
@@ -66,7 +82,7 @@ class Proxy:
         self.captures = captures
         self.log = log
         self.port = port
-        self.reverse_port = _free_port() if reverse else 0
+        self.reverse_port = free_port("127.0.0.1") if reverse else 0
         self.confdir = confdir or default_confdir()
         self._options = {
             "capture_dir": captures,
@@ -174,13 +190,6 @@ class Proxy:
         output = self.log.read_bytes()
         self.kill()
         raise ProxyError(_reason(output) or "it logged nothing")
-
-
-def _free_port() -> int:
-    """Return a free loopback port, because mitmproxy can choose only one port by itself."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 def _reason(output: bytes) -> str:

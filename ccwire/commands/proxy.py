@@ -12,14 +12,15 @@ from pathlib import Path
 import click
 
 from addon.claude_settings.files import installed_scopes
-from addon.launch.proxy import ADD_ON, ca_cert, default_confdir
+from addon.launch.plan import PlanError, checked_hosts
+from addon.launch.proxy import ADD_ON, ca_cert, default_confdir, free_port, occupied
 from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
 from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.wire.format import claude_dir as default_claude_dir
-from ccwire.wire.hosts import DEFAULT_HOSTS, LOOPBACK
+from ccwire.wire.hosts import DEFAULT_HOSTS, is_loopback, join_port
 
 _LOOPBACK = "127.0.0.1"
 _EVERYWHERE = ("", "0.0.0.0", "::")
@@ -68,7 +69,8 @@ def command(
     if claude_dir != default_claude_dir(None, os.environ):
         options = ("--set", f"capture_claude_dir={claude_dir.absolute()}", *options)
     if more_hosts:
-        options = ("--set", f"capture_hosts={','.join((*DEFAULT_HOSTS, *more_hosts))}", *options)
+        hosts = (*DEFAULT_HOSTS, *_checked(more_hosts))
+        options = ("--set", f"capture_hosts={','.join(hosts)}", *options)
     words = mitmproxy_command(program or "mitmdump", host, port, captures, options)
     if only_print:
         click.echo(shlex.join(words))
@@ -103,9 +105,10 @@ def _chained(options: Sequence[str], port: int) -> list[str]:
         chain = company_proxy(os.environ)
     except UnusableProxy as error:
         raise UserError(f"{error}.") from error
-    servers = [server for server in (chain.https, chain.http) if server] if chain else []
-    if chain is None or any(s.host in LOOPBACK and s.port == port for s in servers):
-        return []  # no proxy, or this one: the variable was set for the client
+    if chain is None:
+        return []
+    if any(is_loopback(s.host) and s.port == port for s in (chain.https, chain.http)):
+        return []  # this proxy: the variable was set for the client
     return ["--set", "capture_proxy=env", "--mode", *chained_modes(["regular"], chain)]
 
 
@@ -126,7 +129,7 @@ def _hint(host: str, port: int, confdir: Path, hooks: Sequence[str]) -> str:
     certificate = shlex.quote(str(ca_cert(confdir)))
     lines = [
         "Start the client in another terminal, with two variables:\n",
-        f"  HTTPS_PROXY=http://{host}:{port} NODE_EXTRA_CA_CERTS={certificate} claude\n",
+        f"  HTTPS_PROXY=http://{join_port(host, port)} NODE_EXTRA_CA_CERTS={certificate} claude\n",
     ]
     if not hooks:
         install = command_line("hooks install")
@@ -135,22 +138,33 @@ def _hint(host: str, port: int, confdir: Path, hooks: Sequence[str]) -> str:
 
 
 def _check_port(host: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                hint = "give an address of this machine with --listen-host"
-            else:
-                hint = f"give another port: `{command_line('proxy -p PORT')}`"
-            raise UserError(f"cannot listen on {host}:{port} ({error.strerror}); {hint}.") from None
+    try:
+        with occupied(host, port):
+            return
+    except OSError as error:
+        raise UserError(_cannot_listen(host, port, error)) from None
 
 
 def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    try:
+        return free_port(host)
+    except OSError as error:
+        raise UserError(_cannot_listen(host, 0, error)) from None
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        hint = "give an address of this machine with --listen-host"
+    else:
+        hint = f"give another port: `{command_line('proxy -p PORT')}`"
+    return f"cannot listen on {join_port(host, port)} ({error.strerror}); {hint}."
+
+
+def _checked(hosts: Sequence[str]) -> tuple[str, ...]:
+    try:
+        return checked_hosts(hosts)
+    except PlanError as error:
+        raise UserError(str(error)) from None
 
 
 def _given(options: Sequence[str], name: str) -> str | None:

@@ -88,14 +88,14 @@ def _nothing(exchanges: Sequence[Exchange]) -> str:
 def _why(connections: Connections | None, had_base_url: bool) -> str:
     if connections is None:
         return "the proxy was killed"
+    if connections.untrusted:  # first: only hosts that are captured are counted
+        hosts = _listed(list(connections.untrusted))
+        return f"the command does not trust the proxy's certificate for {hosts}"
     if connections.others:
         return (
             f"the command connected to {_listed(list(connections.others))}, not captured;"
             " if one of them serves the API, add --host HOST"
         )
-    if connections.untrusted:
-        hosts = _listed(list(connections.untrusted))
-        return f"the command does not trust the proxy's certificate for {hosts}"
     if connections.count == 0:
         hint = "" if had_base_url else " A program that uses no proxy needs --via base-url"
         return f"the command made no connection to the proxy; did it start the client?{hint}"

@@ -62,7 +62,8 @@ def describe_hosts(patterns: Sequence[str]) -> str:
     if not set(DEFAULT_HOSTS) <= set(patterns):
         return ", ".join(patterns)
     others = [pattern for pattern in patterns if pattern not in DEFAULT_HOSTS]
-    return ", ".join(["the hosts of Anthropic, Bedrock, Vertex and Foundry", *others])
+    *names, last = (provider.capitalize() for provider in PROVIDER_HOSTS)
+    return ", ".join([f"the hosts of {', '.join(names)} and {last}", *others])
 
 
 def matches_host(host: str, patterns: Iterable[str], port: int | None = None) -> bool:

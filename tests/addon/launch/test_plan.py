@@ -15,7 +15,7 @@ def plan(folder: Path, environment: dict[str, str], **options: Any) -> Plan:
 
 def test_the_default_hosts_are_captured_and_those_that_are_named(tmp_path: Path) -> None:
     environment = {"ANTHROPIC_BASE_URL": "https://gateway.test/prefix"}
-    found = plan(tmp_path, environment, more_hosts=["*.more.test", "api.anthropic.com"])
+    found = plan(tmp_path, environment, more_hosts=["*.More.test", "api.anthropic.com"])
     assert found.hosts == (*DEFAULT_HOSTS, "gateway.test", "*.more.test")
     assert [*found.lines()] == [
         "capturing gateway.test (ANTHROPIC_BASE_URL in the environment)"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from addon.launch.proxy import ADD_ON
+from addon.launch.proxy import ADD_ON, free_port
 from ccwire.cli import main
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.demo.stand_in.server import StandIn
@@ -112,6 +112,30 @@ def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, arguments)
     assert ran.exit_code == 2
     assert ran.stderr.endswith("; give an address of this machine with --listen-host.\n")
+
+
+def test_an_ipv6_address_can_be_listened_on(tmp_path: Path) -> None:
+    try:
+        free_port("::1")
+    except OSError:
+        pytest.skip("NOT RUN: this machine has no IPv6")
+    with running(tmp_path, "--listen-host", "::1"):
+        text = (tmp_path / "log").read_text()
+    port = text.partition("HTTPS_PROXY=http://[::1]:")[2].partition(" ")[0]
+    assert f"listening at [::1]:{port}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (["--host", "https://x.test"], "expected a host such as gateway.example.\n"),
+        (["--listen-host", "[::1"], "give an address of this machine with --listen-host.\n"),
+    ],
+)
+def test_what_is_no_host_is_one_sentence(tmp_path: Path, arguments: list[str], end: str) -> None:
+    ran = CliRunner().invoke(main, ["proxy", "--captures", str(tmp_path), *arguments])
+    assert (ran.exit_code, len(ran.stderr.splitlines())) == (2, 1)
+    assert ran.stderr.endswith(end)
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_telemetry_alone_is_no_call() -> None:
 
 
 def test_a_program_that_does_not_trust_the_certificate() -> None:
-    assert reasons_for([], [], Connections(2, {}, {"api.anthropic.com": 2})) == [
+    assert reasons_for([], [], Connections(3, {"git.test": 1}, {"api.anthropic.com": 2})) == [
         "nothing was captured:"
         " the command does not trust the proxy's certificate for api.anthropic.com"
     ]
