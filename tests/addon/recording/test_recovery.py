@@ -173,7 +173,7 @@ def one_session(rig: RecorderRig) -> None:
 def several_waiting(rig: RecorderRig) -> None:
     rig.whole("before", "s-1")
     rig.lookup._named.clear()
-    rig.whole("waiting-1")
+    rig.whole("waiting-1", headers=[("user-agent", "claude-cli/1.0.30 (external, cli)")])
     rig.whole("waiting-2", target="/api/hello")
 
 
