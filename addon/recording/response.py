@@ -18,7 +18,7 @@ from addon.redaction.stream import DeltaRedactor
 from ccwire.wire import eventstream
 from ccwire.wire.eventstream import EventStreamParser
 from ccwire.wire.json_text import dump, embeddable
-from ccwire.wire.message import MessageAssembler
+from ccwire.wire.message import BEDROCK_COUNTS, MessageAssembler
 from ccwire.wire.sse import Event, SSEParser, parse_event
 from ccwire.wire.vocabulary import EndedBy, EndpointKind
 
@@ -28,12 +28,6 @@ _NOT_JSON = object()
 _STREAMS: Mapping[str, StreamType] = {
     "text/event-stream": "sse",
     eventstream.CONTENT_TYPE: "eventstream",
-}
-_COUNT_HEADERS = {
-    "inputTokenCount": "x-amzn-bedrock-input-token-count",
-    "outputTokenCount": "x-amzn-bedrock-output-token-count",
-    "cacheReadInputTokenCount": "x-amzn-bedrock-cache-read-input-token-count",
-    "cacheWriteInputTokenCount": "x-amzn-bedrock-cache-write-input-token-count",
 }
 _COUNT = re.compile(r"[0-9]{1,15}")
 
@@ -266,7 +260,7 @@ def _stream_type(headers: Mapping[str, str]) -> StreamType | None:
 
 def _counted_in(headers: Mapping[str, str]) -> dict[str, Any] | None:
     """Return Bedrock's counts of an answer without a stream, named as in the last event of one."""
-    found = {name: headers.get(header, "") for name, header in _COUNT_HEADERS.items()}
+    found = {name: headers.get(header, "") for name, header, _ in BEDROCK_COUNTS}
     counts = {name: int(value) for name, value in found.items() if _COUNT.fullmatch(value)}
     return counts or None
 
@@ -334,6 +328,6 @@ def _with_text(item: _Item, text: str) -> _Item:
 def _error_text(error: Any) -> str:
     if not isinstance(error, dict):
         return "error"
-    kind = error.get("type") or error.get("status") or error.get("code")
+    kind = error.get("type") or error.get("status") or error.get("code") or "error"
     message = error.get("message")
     return (f"{kind}: {message}" if message else str(kind))[:500]

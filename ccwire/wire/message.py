@@ -9,6 +9,21 @@ from typing import Any
 from ccwire.wire.json_text import parse_json
 
 BEDROCK_METRICS = "amazon-bedrock-invocationMetrics"  # its own counts, in the last event
+# Each count: its name there, its header in an answer that is not streamed, its name in `usage`.
+BEDROCK_COUNTS = (
+    ("inputTokenCount", "x-amzn-bedrock-input-token-count", "input_tokens"),
+    ("outputTokenCount", "x-amzn-bedrock-output-token-count", "output_tokens"),
+    (
+        "cacheReadInputTokenCount",
+        "x-amzn-bedrock-cache-read-input-token-count",
+        "cache_read_input_tokens",
+    ),
+    (
+        "cacheWriteInputTokenCount",
+        "x-amzn-bedrock-cache-write-input-token-count",
+        "cache_creation_input_tokens",
+    ),
+)
 
 # delta type -> its field, which is also the field of the block that it continues
 _TEXT_DELTAS = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import number, whole
+from ccwire.wire.message import BEDROCK_COUNTS
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Witness
@@ -19,13 +20,6 @@ from correlate.transcript.records import CostState
 
 _MOST_TRIES = 10  # all their subsets are tried
 _MOST_NAMED = 5  # differences in one sentence
-# Bedrock's names of counts -> the API's.
-_METRICS = {
-    "inputTokenCount": "input_tokens",
-    "outputTokenCount": "output_tokens",
-    "cacheReadInputTokenCount": "cache_read_input_tokens",
-    "cacheWriteInputTokenCount": "cache_creation_input_tokens",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +133,8 @@ def metrics_witness(calls: Sequence[Finding]) -> Witness | None:
 
 def _metrics(call: Exchange) -> dict[str, int]:
     """Return Bedrock's counts of a call under the API's names."""
-    found = {api: whole((call.invocation_metrics or {}).get(n)) for n, api in _METRICS.items()}
+    metrics = call.invocation_metrics or {}
+    found = {name: whole(metrics.get(metric)) for metric, _, name in BEDROCK_COUNTS}
     return {name: count for name, count in found.items() if count is not None}
 
 

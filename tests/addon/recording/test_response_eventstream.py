@@ -135,6 +135,7 @@ def test_an_answer_without_a_stream_has_its_metrics_in_headers() -> None:
             "RESOURCE_EXHAUSTED: no",
         ),
         (b'{"error":{"code":"401","message":"denied"}}', {}, "401: denied"),
+        (b'{"error":{"message":"denied"}}', {}, "error: denied"),
         (b'{"message":"hello"}', {}, None),
     ],
 )
