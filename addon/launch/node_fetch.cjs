@@ -4,6 +4,7 @@
 // a dispatcher of its own is not affected.
 "use strict";
 
+const fs = require("node:fs");
 const http = require("node:http");
 const net = require("node:net");
 const tls = require("node:tls");
@@ -13,13 +14,21 @@ const POOL = Symbol.for("undici.globalDispatcher.1");
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 const knowsProxies = major >= 24 || (major === 22 && minor >= 21);
-const isClient = /@anthropic-ai[\\/]claude-/.test(process.argv[1] ?? "");
+const isClient = /@anthropic-ai[\\/]claude-/.test(realPath(process.argv[1] ?? ""));
 const proxy = process.env.HTTPS_PROXY;
 
 if (proxy && !knowsProxies && !isClient) {
   void globalThis.Headers; // loads undici, which creates its pool
   const Pool = globalThis[POOL]?.constructor;
   if (Pool) globalThis[POOL] = new Pool({ connect });
+}
+
+function realPath(path) {
+  try {
+    return fs.realpathSync(path); // npm installs the client's command as a link
+  } catch {
+    return path;
+  }
 }
 
 function connect({ hostname, port, protocol, servername }, callback) {
