@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from addon.launch.arguments import client_in
 from addon.launch.base_url import Detour, find_detour
 from addon.launch.client_settings import read_settings_env
 from addon.launch.overrides import users_environment
@@ -49,16 +50,19 @@ def plan_run(
     environment: Mapping[str, str],
     claude_dir: Path,
     project: Path,
-    arguments: Sequence[str],
+    command: Sequence[str],
     *,
     upstream: str | None = None,
     more_hosts: Sequence[str] = (),
     with_base_url: bool = False,
 ) -> Plan:
-    """Plan the run of a command with these arguments; raise PlanError."""
+    """Plan the run of a command; raise PlanError."""
     _check_upstream(upstream)
-    settings = read_settings_env(claude_dir, project, arguments)
-    road = find_road(environment, settings)
+    settings = read_settings_env(claude_dir, project, command[1:])
+    # Other programs may start a client, but do not read its settings: with a base URL from there,
+    # their calls would be sent to a server that is not theirs.
+    has_settings = client_in(command) is not None or not with_base_url
+    road = find_road(environment, settings if has_settings else ())
     users = users_environment(environment, settings)
     return Plan(
         settings=tuple(settings),

@@ -76,7 +76,7 @@ def command(
             os.environ,
             claude_dir,
             Path.cwd(),
-            command[1:],
+            command,
             upstream=upstream,
             more_hosts=more_hosts,
             with_base_url=via == "base-url",

@@ -9,8 +9,10 @@ from addon.launch.plan import Plan, PlanError, plan_run
 from ccwire.wire.hosts import DEFAULT_HOSTS
 
 
-def plan(folder: Path, environment: dict[str, str], **options: Any) -> Plan:
-    return plan_run(environment, folder / "claude", folder / "project", (), **options)
+def plan(
+    folder: Path, environment: dict[str, str], command: str = "claude", **options: Any
+) -> Plan:
+    return plan_run(environment, folder / "claude", folder / "project", [command], **options)
 
 
 def test_the_default_hosts_are_captured_and_those_that_are_named(tmp_path: Path) -> None:
@@ -37,6 +39,21 @@ def test_a_base_url_leads_to_the_server_of_the_road(tmp_path: Path) -> None:
     found = plan(tmp_path, environment, with_base_url=True)
     assert found.detour is not None
     assert (found.detour.server, found.detour.path) == ("https://gateway.test", "/prefix")
+
+
+def test_a_base_url_in_the_clients_settings_is_not_that_of_another_program(tmp_path: Path) -> None:
+    settings = tmp_path / "claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"env": {"ANTHROPIC_BASE_URL": "https://gateway.test"}}')
+
+    def server(command: str) -> str:
+        detour = plan(tmp_path, {}, command, with_base_url=True).detour
+        assert detour is not None
+        return detour.server
+
+    assert server("claude") == "https://gateway.test"
+    assert server("python") == "https://api.anthropic.com"
+    assert "gateway.test" in plan(tmp_path, {}, "python").hosts
 
 
 @pytest.mark.parametrize(
