@@ -128,7 +128,7 @@ class PendingExchanges:
             began = self._ids.began(session_id)
             if began is not None and process.created <= began < line.started:
                 self._lookup.note_call(process, began, session_id)
-        return Identity(session_id, "message_id")
+        return identify(SessionEvidence(message_id=session_id))
 
     def _note_failed_calls(self, patient_until: float) -> None:
         """Find the sessions of clients none of whose calls has an answer, by the times of errors.

@@ -318,11 +318,11 @@ class Recorder:
             self._look_for_drift(session_id, finished)
 
     def _look_for_drift(self, session_id: str | None, finished: Finished) -> None:
-        if finished.line.identified_by == "run" and not finished.line.claude_version:
-            return  # another program; only the client's formats are known
+        line = finished.line
+        if line.kind in CALL_KINDS and not line.claude_version:
+            return  # of another program, as in `_is_program`; only the client's formats are known
         entry = self._lookup.entry(session_id) if session_id else None
         transcript = Path(entry.transcript_path) if entry and entry.transcript_path else None
-        line = finished.line
         version = line.claude_version or (entry.claude_version if entry else None)
         version = version or self._lookup.version_of(line.pid, line.process_started)
         slot = finished.slot
