@@ -6,6 +6,7 @@ no difference whether the project's folder is trusted. Folders above it are not 
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from addon.launch.road import SettingsEnv
 
 SETTINGS_ARGUMENT = "--settings"
 _SOURCES_ARGUMENT = "--setting-sources"
+_NO_VALUE = re.compile(r"[\0\ud800-\udfff]")
 
 
 def read_settings_env(
@@ -84,7 +86,7 @@ def _env(text: str, source: str, overridable: bool = True) -> SettingsEnv | None
     text = text.removeprefix("\ufeff")
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         ignored = True
         try:
             value = parse(text).root.value
@@ -97,9 +99,13 @@ def _env(text: str, source: str, overridable: bool = True) -> SettingsEnv | None
 
 
 def _strings(env: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the variables; the client accepts numbers and booleans as well."""
+    """Yield the variables; the client accepts numbers and booleans as well.
+
+    A value that no environment variable can have is left out.
+    """
     for name, value in env.items():
         if isinstance(value, str):
-            yield name, value
+            if _NO_VALUE.search(value) is None:
+                yield name, value
         elif isinstance(value, bool | int | float):
             yield name, json.dumps(value)

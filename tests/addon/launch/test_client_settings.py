@@ -97,7 +97,16 @@ def test_a_byte_order_mark_is_skipped(machine: Machine) -> None:
     assert (dict(level.env), level.ignored) == ({"X": "1"}, False)
 
 
-@pytest.mark.parametrize("text", ["{broken", "[]", '{"env": []}', '"text"', ""])
+@pytest.mark.parametrize("value", ["http://a\0b:1", "\ud800", "x\udfff"])
+def test_a_value_that_no_environment_can_contain_is_left_out(machine: Machine, value: str) -> None:
+    text = json.dumps({"env": {"NO_PROXY": value, "X": "1"}})
+    machine.write(machine.project / ".claude/settings.json", text)
+    assert machine.levels() == [(".claude/settings.json", {"X": "1"})]
+
+
+@pytest.mark.parametrize(
+    "text", ["{broken", "[]", '{"env": []}', '"text"', "", "[" * 100_000, '{"a":' * 100_000]
+)
 def test_broken_files_are_left_out(machine: Machine, text: str) -> None:
     machine.write(machine.project / ".claude/settings.json", text)
     machine.write(machine.claude_dir / "settings.json", env("user"))
