@@ -20,6 +20,7 @@ _HTTPS, _HTTP = ("https_proxy", "HTTPS_PROXY"), ("http_proxy", "HTTP_PROXY")
 PROXY_VARIABLES = (*_HTTPS, *_HTTP)
 ALL_PROXY_VARIABLES = ("all_proxy", "ALL_PROXY")
 NO_PROXY_VARIABLES = ("no_proxy", "NO_PROXY")
+_HOST = re.compile(r"[\w.:%-]+")
 _DEFAULT_PORTS: dict[Scheme, int] = {"http": 80, "https": 443}
 
 
@@ -128,7 +129,7 @@ def parse_proxy(url: str, source: str) -> ProxyServer:
     except ValueError:
         host, port = None, None  # the reason could contain a part of the password
     # An `@` after the host means that a `/`, `?` or `#` of the password was not encoded.
-    if not host or port == 0 or "@" in rest.removeprefix(parts.netloc):
+    if not host or not _HOST.fullmatch(host) or port == 0 or "@" in rest.removeprefix(parts.netloc):
         raise UnusableProxy(
             f"{source} is not a proxy's URL such as http://user:password@proxy.example:3128;"
             " percent-encode special characters in the password"

@@ -78,6 +78,9 @@ def test_another_kind_of_proxy_gets_a_sentence(scheme: str) -> None:
         "http://",
         "http://h:99999",
         "http://h:0",
+        "http://a b:1",
+        "http://a\tb c:1",
+        "http://me:secret@a,b:1",
     ],
 )
 def test_a_broken_url_gets_a_sentence_without_the_password(url: str) -> None:
