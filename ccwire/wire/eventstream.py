@@ -107,7 +107,11 @@ class EventStreamParser:
         return b""
 
     def _event(self, frame: Frame) -> Event:
-        return self._damaged(frame.damage, frame.size) if frame.damage else event_of(frame)
+        if frame.damage:
+            return self._damaged(frame.damage, frame.size)
+        event, why = _read(frame)
+        self.failed = self.failed or why
+        return event
 
     def _damaged(self, why: str, size: int) -> Event:
         self.failed = self.failed or why
@@ -120,19 +124,22 @@ def parse_frames(data: bytes) -> tuple[list[Event], bytes]:
     return parser.feed(data) + parser.flush(), parser.rest()
 
 
-def event_of(frame: Frame) -> Event:
-    """Return the event that an undamaged frame contains."""
+def _read(frame: Frame) -> tuple[Event, str | None]:
+    """Return the event of an undamaged frame, and why the API's event in it was not decoded."""
     kind = str(frame.headers.get(":message-type", "event"))
     value = _json(frame.payload)
     if kind in _ERRORS:
         named = str(frame.headers.get(_ERRORS[kind], kind))
         text = frame.headers.get(":error-message", frame.payload.decode("utf-8", "replace"))
         details = value if isinstance(value, dict) else {"message": str(text)}
-        return _made(kind, {"type": "error", "error": {"type": named, **details}})
-    if isinstance(value, dict) and (inner := _from_base64(value.get("bytes"))) is not None:
-        return _api_event(inner, {n: v for n, v in value.items() if n not in _CHUNK})
+        return _made(kind, {"type": "error", "error": {"type": named, **details}}), None
+    why = None
+    if isinstance(value, dict) and "bytes" in value:
+        if (inner := _from_base64(value["bytes"])) is not None:
+            return _api_event(inner, {n: v for n, v in value.items() if n not in _CHUNK}), None
+        why = "the bytes of a frame are not base64"
     name = str(frame.headers.get(":event-type", kind))
-    return _made(name, frame.payload.decode("utf-8", "replace") if value is None else value)
+    return _made(name, frame.payload.decode("utf-8", "replace") if value is None else value), why
 
 
 def _api_event(data: bytes, beside: dict[str, Any]) -> Event:

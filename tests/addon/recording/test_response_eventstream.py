@@ -74,6 +74,14 @@ def test_each_event_is_written_as_soon_as_its_frame_is_complete() -> None:
     assert json.loads(line)["data"]["message"]["id"] == "m"
 
 
+def test_a_chunk_that_is_not_base64_is_a_decode_error() -> None:
+    chunk = bedrock.frame({":event-type": "chunk"}, b'{"bytes":"%%%"}')
+    answer, _ = streamed(START, chunk, END)
+    assert body(answer)["decode_error"] == "the bytes of a frame are not base64"
+    assert [(e["event"], e["data"]) for e in events(answer)][1] == ("chunk", {"bytes": "%%%"})
+    assert answer.complete
+
+
 def test_an_exception_ends_it() -> None:
     failed = bedrock.exception({"type": "rate_limit_error", "message": f"no: {KEY}"})
     answer, _ = streamed(START, failed)
