@@ -43,7 +43,8 @@ class Plan:
         if self.company is not None:
             yield f"connecting through the proxy {self.company.names}"
         if self.detour is not None:
-            yield f"{self.detour.variable} is on loopback; that changes Claude Code"
+            variable = self.detour.variable
+            yield f"{variable} names the proxy; Claude Code behaves differently with a base URL"
 
 
 def plan_run(
