@@ -45,9 +45,12 @@ def with_overlay(
     given = user_settings(arguments)
     hooks = hook_settings(hook_command(), events_for(version))["hooks"] if wants_hooks else {}
     merged = merged_settings(settings_value(given.value), hooks, variables or {})
+    text = orjson.dumps(merged)
+    if given.value is not None and _is_json(given.value):  # it may contain a key: write no file
+        return [*start, "--settings", text.decode(), *given.arguments]
     overlay = scratch / "settings.json"
     overlay.touch(mode=0o600)
-    overlay.write_bytes(orjson.dumps(merged))
+    overlay.write_bytes(text)
     return [*start, "--settings", str(overlay), *given.arguments]
 
 
@@ -56,7 +59,7 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     if given is None:
         return {}
     try:
-        text = given if given.lstrip().startswith("{") else _text(given)
+        text = given if _is_json(given) else _text(given)
         value = parse_json(text)
     except OSError as error:
         raise OverlayError(f"--settings {given}: {error.strerror}.") from error
@@ -65,6 +68,10 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise OverlayError(f"--settings {given[:60]}: not a JSON object.")
     return value
+
+
+def _is_json(given: str) -> bool:
+    return given.lstrip().startswith("{")
 
 
 def _text(path: str) -> str:

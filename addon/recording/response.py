@@ -80,7 +80,7 @@ class StreamedAnswer:
             ended_by = "message_stop"
         elif result.error is not None:
             ended_by = "error_event"
-            error = _error_text(result.error)
+            error = self._redactor.url(_error_text(result.error))
         failed = self._decoder.failed or self._parser.failed
         failed = self._redactor.text(failed) if failed else None
         return FinishedAnswer(
@@ -156,7 +156,9 @@ class PlainAnswer:
                 message = {**body.value, "usage_at_start": None}
                 usage = message["usage"] if isinstance(message.get("usage"), dict) else None
             elif error is None:
-                error = self._error_in(body.value)
+                found = self._error_in(body.value)
+                # Escapes in the JSON may have hidden a secret.
+                error = self._redactor.url(found) if found else None
         return FinishedAnswer(
             body=body.field,
             message=message,

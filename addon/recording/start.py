@@ -1,6 +1,7 @@
 """Prepares a capture folder and builds its recorder, in the proxy or in the writer process."""
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -12,6 +13,7 @@ from addon.recording.recovery import recover
 from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
+from addon.upstream.company_proxy import proxy_authorizations
 
 logger = logging.getLogger("ccwire")
 
@@ -50,4 +52,6 @@ def prepare(paths: CapturePaths) -> None:
 def recorder_for(paths: CapturePaths) -> Recorder:
     lookup = SessionLookup(SessionsMap(paths.sessions), paths.claude_dir, paths.run or None)
     redactor = Redactor(redaction_key(paths.sessions.with_name(KEY_FILE)))
+    for authorization in proxy_authorizations(os.environ):  # a proxy may repeat it in its answers
+        redactor.learn("proxy-authorization", authorization)
     return Recorder(CaptureStore(paths.captures), redactor, lookup)

@@ -1,5 +1,7 @@
-"""The headers that are secret by name, and the secret part of their values."""
+"""The headers that are secret by name, and the secret parts of their values."""
 
+import base64
+import binascii
 import re
 from collections.abc import Iterable
 
@@ -29,7 +31,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 _SECRET_WORDS = frozenset(
     (
         *("key", "apikey", "token", "secret", "auth", "authorization", "jwt", "signature"),
-        *("password", "passwd", "credential", "credentials"),
+        *("password", "passwd", "pass", "pwd", "passphrase", "credential", "credentials"),
     )
 )
 _COUNT_WORDS = frozenset(("count", "limit", "remaining", "reset"))
@@ -37,6 +39,7 @@ _HARMLESS = frozenset(("idempotency-key", "sec-websocket-key", "access-control-a
 _PLAIN_VALUE = re.compile(r"true|false|[0-9]{0,9}", re.IGNORECASE)
 
 _SIGV4 = re.compile(r"AWS4-\S+\s+Credential=([^/,\s]+)")
+_SIGNATURE = re.compile(r"Signature=([0-9a-fA-F]{32,})")
 _SCHEMES = ("bearer", "basic", "apikey", "token")
 
 
@@ -84,3 +87,20 @@ def secret_of(name: str, value: str) -> tuple[str, str]:
     secret = rest.strip() if rest and scheme.lower() in _SCHEMES else value
     usual = "api_key" if name.endswith("key") else "bearer"
     return kind_of(secret.encode("utf-8", "surrogateescape"), usual), secret
+
+
+def parts_of(name: str, value: str) -> list[tuple[str, str]]:
+    """Return kind and text of the secrets inside a header's value that may be repeated alone."""
+    if "cookie" in name:
+        return []
+    if found := _SIGNATURE.search(value):
+        return [("signature", found[1])]
+    scheme, _, rest = value.partition(" ")
+    if scheme.lower() != "basic":
+        return []
+    try:
+        pair = base64.b64decode(rest.strip(), validate=True).decode("utf-8", "surrogateescape")
+    except binascii.Error:
+        return []
+    password = pair.partition(":")[2]
+    return [("password", pair), ("password", password)] if password else []

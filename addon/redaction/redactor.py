@@ -12,8 +12,9 @@ import urllib.parse
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import NamedTuple
 
-from addon.redaction.headers import is_distinctive, is_secret, secret_of
+from addon.redaction.headers import is_distinctive, is_secret, parts_of, secret_of
 from addon.redaction.patterns import (
     ENCODED,
     ENCODED_LITERALS,
@@ -32,7 +33,9 @@ from addon.redaction.patterns import (
     starts_of,
 )
 
-_MOST_LEARNED = 64
+_MOST_LEARNED = 64  # of one kind
+_MOST_SIGNATURES = 4  # each request has another one, and only its response repeats it
+_SHORTEST_PASSWORD = 8
 _SUSPECT = (*TOKEN_LITERALS, *ENCODED_LITERALS, b'"user_id"')
 # The user's identity: metadata.user_id in both its forms, and the same ids as telemetry fields,
 # also in JSON inside a string. Also the credentials of logins, in any form.
@@ -57,7 +60,15 @@ _URL_PART = re.compile(r"[^/?&=#;]+")
 _SIGNED = (
     r"(?i:x-(?:amz|goog)-(?:signature|credential|security-token)|(?:api|subscription)?[-_]?key)"
 )
+# A gateway's key as a part of the path.
+_URL_KEY = re.compile(r"(?<=/)(?i:sk|pk|key|token|api[-_]?key)[-_](?=[^/?#]*[0-9])[\w\-.~]{16,}+")
 _URL_FIELD = re.compile(rf"((?<![^?&])({_ID_NAME.decode()}|code|sig|{_SIGNED})=)([^&#]++)")
+
+
+class _Learned(NamedTuple):
+    kind: str
+    forms: list[bytes]
+    mark: bytes
 
 
 class Redactor:
@@ -65,7 +76,7 @@ class Redactor:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._learned: OrderedDict[bytes, tuple[list[bytes], bytes]] = OrderedDict()
+        self._learned: OrderedDict[bytes, _Learned] = OrderedDict()
         self._starts = starts_of(STREAMED)
         self._heads = LITERALS  # that begin a secret which any token character may continue
         self.literals = _SUSPECT
@@ -74,10 +85,10 @@ class Redactor:
         """Redact a body, or one event of it."""
         if not self.is_suspect(data):
             return data
-        for forms, mark in self._learned.values():
-            for form in forms:
+        for known in self._learned.values():
+            for form in known.forms:
                 if form in data:
-                    data = data.replace(form, mark)
+                    data = data.replace(form, known.mark)
         data = self._tokens(data)
         if any(literal in data for literal in ENCODED_LITERALS):
             data = ENCODED.sub(self._encoded_key, data)
@@ -107,6 +118,7 @@ class Redactor:
     def url(self, value: str) -> str:
         """Redact a URL, a path or a form, including percent-encoded secrets."""
         clean = _URL_FIELD.sub(self._url_field, self.text(value))
+        clean = _URL_KEY.sub(lambda found: self.mark("key", found[0].encode()).decode(), clean)
         return _URL_PART.sub(self._url_part, clean) if "%" in clean or "+" in clean else clean
 
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -114,7 +126,7 @@ class Redactor:
         pairs = list(pairs)
         for name, value in pairs:
             if is_secret(name.lower(), value):
-                self._learn(name.lower(), value)
+                self.learn(name.lower(), value)
         return [(self.text(name), self._header(name.lower(), value)) for name, value in pairs]
 
     def mark(self, kind: str, secret: bytes) -> bytes:
@@ -139,8 +151,8 @@ class Redactor:
 
     def _outside(self, text: bytes, place: int) -> int:
         """Return the position, or the start of the learned secret that contains it."""
-        for forms, _ in self._learned.values():
-            for form in forms:
+        for known in self._learned.values():
+            for form in known.forms:
                 at = text.find(form, max(0, place - len(form) + 1), place + len(form))
                 if 0 <= at < place:
                     return self._outside(text, at)
@@ -152,23 +164,30 @@ class Redactor:
         kind, text = secret_of(name, value)
         secret = text.encode("utf-8", "surrogateescape")
         known = self._learned.get(secret)
-        return (known[1] if known else self.mark(kind, secret)).decode()
+        return (known.mark if known else self.mark(kind, secret)).decode()
 
-    def _learn(self, name: str, value: str) -> None:
+    def learn(self, name: str, value: str) -> None:
+        """Learn the secrets in a header, `name` in lower case, to find them elsewhere."""
         kind, text = secret_of(name, value)
+        if len(text) >= SHORTEST_LEARNED and is_distinctive(name, text):
+            self._learn(kind, text)
+        for kind, text in parts_of(name, value):
+            if len(text) >= _SHORTEST_PASSWORD:
+                self._learn(kind, text)
+
+    def _learn(self, kind: str, text: str) -> None:
         secret = text.encode("utf-8", "surrogateescape")
         if secret in self._learned:
             self._learned.move_to_end(secret)
             return
-        if len(secret) < SHORTEST_LEARNED or not is_distinctive(name, text):
-            return
-        forms = forms_of(text, secret)
+        forms = [secret] if kind == "signature" else forms_of(text, secret)
         if not forms:
             return
-        self._learned[secret] = forms, self.mark(kind, secret)
-        if len(self._learned) > _MOST_LEARNED:
-            self._learned.popitem(last=False)
-        learned = [form for forms, _ in self._learned.values() for form in forms]
+        self._learned[secret] = _Learned(kind, forms, self.mark(kind, secret))
+        same = [known for known, found in self._learned.items() if found.kind == kind]
+        if len(same) > (_MOST_SIGNATURES if kind == "signature" else _MOST_LEARNED):
+            del self._learned[same[0]]
+        learned = [form for known in self._learned.values() for form in known.forms]
         self.literals = (*_SUSPECT, *learned)
         heads = heads_of(learned)
         self._heads = (*LITERALS, *set(heads).difference(learned))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from addon.redaction.patterns import is_token
 from addon.redaction.redactor import Redactor
 
+_SHORTEST_CUT = 8  # a shorter beginning is also that of ordinary words
+
 
 @dataclass(slots=True)
 class _Held[T]:
@@ -68,10 +70,24 @@ class DeltaRedactor[T]:
             self._end(text)
 
     def flush(self) -> list[T]:
-        """End all blocks and return the remaining items."""
-        for text in list(self._open):
+        """End the stream and return the remaining items; a secret that it cut off is replaced."""
+        for text, pieces in list(self._open.items()):
+            self._redact_cut(pieces)
             self._end(text)
         return self._ready()
+
+    def _redact_cut(self, pieces: list[_Held[T]]) -> None:
+        """Replace the beginning of a secret at the end of the pieces, which is no whole one."""
+        so_far = b"".join(held.piece for held in pieces)
+        found = self._redactor.unfinished(so_far)
+        if found is None:
+            return
+        cut = so_far[found[0] :]
+        clean = self._redactor.body(so_far)
+        if len(cut) >= _SHORTEST_CUT and clean.endswith(cut):
+            self._replace(pieces[0], clean.removesuffix(cut) + self._redactor.mark("cut", cut))
+            for held in pieces[1:]:
+                self._replace(held, b"")
 
     def _end(self, text: _Text) -> None:
         self._running.discard(text)

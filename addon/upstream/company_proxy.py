@@ -102,6 +102,19 @@ def named_proxy(option: str, environment: Mapping[str, str]) -> CompanyProxy | N
     return CompanyProxy(server, server, no_proxy_items(environment))
 
 
+def proxy_authorizations(environment: Mapping[str, str]) -> list[str]:
+    """Return what the proxies of these variables get in `Proxy-Authorization`."""
+    found = []
+    for name in (*_HTTPS, *_HTTP, *ALL_PROXY_VARIABLES):
+        try:
+            server = _named((name,), environment)
+        except UnusableProxy:
+            continue
+        if server is not None and server.authorization is not None:
+            found.append(server.authorization)
+    return list(dict.fromkeys(found))
+
+
 def no_proxy_items(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the items of NO_PROXY, which commas or spaces separate."""
     listed = next((environment[name] for name in NO_PROXY_VARIABLES if environment.get(name)), "")

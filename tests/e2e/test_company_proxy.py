@@ -2,9 +2,11 @@
 
 import http.client
 import socket
+import socketserver
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +17,16 @@ import pytest
 from addon.launch.proxy import ADD_ON, Proxy
 from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.server import StandIn
-from tests.company import ENCODED, SECRETS, USER, CompanyCA, CompanyProxy, tls_server
+from tests.company import (
+    CREDENTIALS,
+    ENCODED,
+    PASSWORD,
+    SECRETS,
+    USER,
+    CompanyCA,
+    CompanyProxy,
+    tls_server,
+)
 from tests.rig import Rig, messages_body, new_session, until
 
 API = "api.anthropic.com"
@@ -318,6 +329,43 @@ def test_a_plain_http_request_without_the_password(
             (line,) = wire.exchanges("unknown", 1)
     expected = f"upstream proxy {company.name} asks for a password (407); add it to HTTPS_PROXY"
     assert (line["status"], line["error"]) == (407, expected)
+
+
+@pytest.mark.parametrize("is_http", [True, False])
+def test_a_proxy_that_repeats_its_password(
+    tmp_path: Path, confdir: Path, api: StandIn, is_http: bool
+) -> None:
+    answer = f"NONSENSE Basic {CREDENTIALS} {PASSWORD}\r\n\r\n"
+    if is_http:
+        body = f'{{"error": {{"type": "no", "message": "{USER}:{PASSWORD} {ENCODED}"}}}}'
+        head = f"HTTP/1.1 407 No {PASSWORD}\r\nx-seen: Basic {CREDENTIALS}\r\n"
+        answer = f"{head}location: http://{USER}:{ENCODED}@proxy/\r\n\r\n{body}"
+    with (
+        echo(answer) as company,
+        capturing(tmp_path, confdir, api, variables(company), hosts=[PLAIN]) as wire,
+    ):
+        get(wire.proxy.port, PLAIN, None, 80)
+        (line,) = wire.exchanges("unknown", 1)
+    assert line["status"] == (407 if is_http else None)
+    no_secret_is_in(tmp_path / "captures")
+
+
+@contextmanager
+def echo(answer: str) -> Iterator[CompanyProxy]:
+    """A proxy that answers every request with the same text."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(answer.encode())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield CompanyProxy({}, port=server.server_address[1])
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -42,6 +42,16 @@ def test_our_hooks_are_added_if_the_client_ignores_the_installed_ones(
     assert "SessionStart" in json.loads(Path(got[2]).read_text())["hooks"]
 
 
+def test_settings_given_as_json_are_written_to_no_file(tmp_path: Path) -> None:
+    own = '{"env": {"ANTHROPIC_AUTH_TOKEN": "made-up"}}'
+    command = [client(tmp_path, "2.1.325"), "--settings", own, "-p", "hello"]
+    got = with_overlay(command, tmp_path, tmp_path, tmp_path / "scratch")
+    settings = json.loads(got[2])
+    assert got == [command[0], "--settings", got[2], "-p", "hello"]
+    assert settings["env"] == {"ANTHROPIC_AUTH_TOKEN": "made-up"}
+    assert "SessionStart" in settings["hooks"]
+
+
 def test_a_settings_file_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_text('\ufeff{"model": "opus"}')
     assert settings_value(str(tmp_path / "own.json")) == {"model": "opus"}

@@ -1,5 +1,8 @@
 """Which headers are secret, and what of them is the secret."""
 
+import base64
+import re
+
 import pytest
 
 from addon.redaction.headers import auth_kind, is_secret, secret_of
@@ -87,3 +90,33 @@ def test_equal_access_keys_have_equal_hashes_under_any_signature() -> None:
 )
 def test_the_kind_of_auth_is_detected(headers: list[tuple[str, str]], kind: str) -> None:
     assert auth_kind(headers) == kind
+
+
+def test_the_parts_of_a_header_are_found_where_they_are_repeated() -> None:
+    redactor = Redactor(b"key")
+    pair = base64.b64encode(b"me:p@ss/w0rd").decode()
+    signature = "0123456789abcdef" * 4
+    signed = f"AWS4-HMAC-SHA256 Credential=AKIAMADEUP0000000001/x, Signature={signature}"
+    redactor.headers([("authorization", f"Basic {pair}"), ("authorization", signed)])
+    for secret in ("me:p@ss/w0rd", "p@ss/w0rd", "p%40ss%2Fw0rd", pair, signature):
+        found = redactor.body(f"<{secret}>".encode())
+        assert re.fullmatch(rb"<<redacted:(password|bearer|signature):[0-9a-f]{16}>>", found)
+
+
+def test_the_signatures_of_many_requests_leave_a_password_known() -> None:
+    redactor = Redactor(b"key")
+    redactor.learn("proxy-authorization", "Basic " + base64.b64encode(b"me:p@ss/w0rd").decode())
+    for number in range(200):
+        signed = f"AWS4-HMAC-SHA256 Credential=AKIAMADEUP0000000001/x, Signature={number:064x}"
+        redactor.learn("authorization", signed)
+    assert b"p@ss" not in redactor.body(b"p@ss/w0rd")
+    assert b"<redacted:" in redactor.body(b"%064x" % 199)
+    assert redactor.body(b"%064x" % 9) == b"%064x" % 9
+
+
+def test_a_gateway_key_in_a_path_is_redacted() -> None:
+    redactor = Redactor(b"key")
+    clean = redactor.url("/key-sk-Made0123456789abcdef/v1/messages?beta=true")
+    assert re.fullmatch(r"/<redacted:key:[0-9a-f]{16}>/v1/messages\?beta=true", clean)
+    for path in ("/v1/messages", "/token-count/v1/messages", "/sk-1/v1/messages"):
+        assert redactor.url(path) == path

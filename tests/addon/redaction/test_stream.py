@@ -116,6 +116,17 @@ def test_the_end_of_a_block_ends_its_text(redactor: Redactor) -> None:
     assert across.other("stop") == ["Bear", "stop"]
 
 
+def test_a_secret_that_the_stream_cuts_off_is_replaced(redactor: Redactor) -> None:
+    cut = SECRETS["odd"][:20]
+    pieces = [(0, "see " + cut[:7]), (0, cut[7:12]), (0, cut[12:])]
+    early, late = through(redactor, pieces)
+    whole = joined(early + late)
+    assert whole == "see " + redactor.mark("cut", cut.encode()).decode()
+    assert [block for block, _ in early + late] == [0, 0, 0]
+    early, late = through(redactor, [(0, "a text that ends in sk-an")])
+    assert joined(early + late) == "a text that ends in sk-an"
+
+
 def test_lone_surrogates_pass(redactor: Redactor) -> None:
     pieces = [(0, "\ud800 s"), (0, "k-ant-\udfff")]
     early, late = through(redactor, pieces)
