@@ -4,7 +4,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import FrameType
 
 from addon.launch.proxy import Proxy, ProxyError
@@ -13,6 +14,26 @@ _WATCH_SECONDS = 0.2
 # Only this process receives these; Ctrl-C and Ctrl-\ reach the child from the terminal.
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
+
+
+@contextmanager
+def exit_on_signals() -> Iterator[None]:
+    """Exit by an exception on the signals that would end this process, so that the proxy ends too.
+
+    While a command runs, `run_behind` passes the signals on to it instead.
+    """
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    ending = [number for number in _PASSED_ON if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ending:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, str]) -> int:

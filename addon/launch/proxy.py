@@ -147,7 +147,11 @@ class Proxy:
             )
         finally:
             os.close(descriptor)
-        self._wait_until_it_listens()
+        try:
+            self._wait_until_it_listens()
+        except BaseException:  # Ctrl-C; `__exit__` is not called then
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Stop the proxy and wait until it has finished its files."""

@@ -11,7 +11,7 @@ import click
 
 from addon.hooks.sessions import default_sessions_path
 from addon.launch.child import child_environment
-from addon.launch.client import run_behind
+from addon.launch.client import exit_on_signals, run_behind
 from addon.launch.overlay import OverlayError, with_overlay
 from addon.launch.overrides import overriding, repeated
 from addon.launch.plan import Plan, PlanError, plan_run
@@ -89,7 +89,7 @@ def command(
     for line in () if quiet else plan.lines():
         click.echo(f"ccwire: {line}", err=True)
     started = time.time()
-    with tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
+    with exit_on_signals(), tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
         proxy = Proxy(
             captures,
             log=Path(folder) / "proxy.log",

@@ -1,5 +1,6 @@
 """`ccwire run`: exit codes, the command's environment, a proxy that crashes."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -8,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests.rig import until
 
 
 @pytest.fixture
@@ -50,6 +53,42 @@ def test_a_report_that_cannot_be_opened_keeps_the_exit_code(home: Path) -> None:
 
 def test_a_signal_that_ends_the_command_gives_the_exit_code_of_shells(home: Path) -> None:
     assert run(home, "--quiet", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + 15
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_the_proxy_starts_ends_it_too(home: Path, number: signal.Signals) -> None:
+    scratch = home / "tmp"
+    scratch.mkdir()
+    (home / ".mitmproxy").mkdir()
+    waited_for = home / ".mitmproxy" / "mitmproxy-ca.pem"  # the proxy reads it when it starts
+    os.mkfifo(waited_for)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ccwire", "run", "--", "sleep", "60"],
+        env=environment(home, TMPDIR=str(scratch)),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    opened = []
+
+    def is_starting() -> bool:
+        with contextlib.suppress(OSError):  # the proxy does not read it yet
+            opened.append(os.open(waited_for, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(opened)
+
+    until(is_starting, 30)
+    try:
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode in (1, 128 + number)
+        assert "Traceback" not in errors
+        with pytest.raises(BrokenPipeError):
+            os.write(opened[0], b"x")  # the proxy has ended, and nothing else reads it
+    finally:
+        os.close(opened[0])
+    assert list(scratch.iterdir()) == []
 
 
 def test_the_child_trusts_the_proxy_and_keeps_the_users_certificates(home: Path) -> None:
