@@ -6,6 +6,7 @@ through unchanged.
 
 import logging
 import os
+import secrets
 import sys
 import time
 import urllib.parse
@@ -28,7 +29,8 @@ from addon.recording import process
 from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen, Sink
 from addon.recording.process import RemoteSink
 from addon.recording.queue import JobQueue
-from addon.recording.start import CapturePaths, prepare, recorder_for
+from addon.recording.start import CapturePaths, new_redactor, prepare, recorder_for
+from addon.redaction.log_records import redact_log_records
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id
 from ccwire.wire.hosts import (
@@ -62,6 +64,7 @@ class Capture:
 
     def load(self, loader: Loader) -> None:
         contentviews.add(AnswerView())
+        redact_log_records(new_redactor(secrets.token_bytes(32)))
         loader.add_option("capture_dir", str, "captures", "Folder to write captures to.")
         loader.add_option(
             "capture_hosts",

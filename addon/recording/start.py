@@ -51,7 +51,13 @@ def prepare(paths: CapturePaths) -> None:
 
 def recorder_for(paths: CapturePaths) -> Recorder:
     lookup = SessionLookup(SessionsMap(paths.sessions), paths.claude_dir, paths.run or None)
-    redactor = Redactor(redaction_key(paths.sessions.with_name(KEY_FILE)))
-    for authorization in proxy_authorizations(os.environ):  # a proxy may repeat it in its answers
-        redactor.learn("proxy-authorization", authorization)
+    redactor = new_redactor(redaction_key(paths.sessions.with_name(KEY_FILE)))
     return Recorder(CaptureStore(paths.captures), redactor, lookup)
+
+
+def new_redactor(key: bytes) -> Redactor:
+    """Return a redactor that knows the passwords of the user's proxies, which may repeat them."""
+    redactor = Redactor(key)
+    for authorization in proxy_authorizations(os.environ):
+        redactor.learn("proxy-authorization", authorization)
+    return redactor
