@@ -36,6 +36,16 @@ def test_every_command_in_code_exists(page: str) -> None:
     assert named <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("package", ["addon", "correlate"])
+def test_the_documented_layers_are_those_that_are_checked(package: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (c["layers"] for c in contracts if c.get("containers") == [package])
+    named = [re.sub(r", ([^,]+)$", r" and \1", f"`{x.replace(' | ', '`, `')}`") for x in layers]
+    text = " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
+    assert re.search(rf"Within `{package}`[^`]*: {'; '.join(named)}\.", text), named
+
+
 def test_every_default_host_is_documented() -> None:
     page = (ROOT / "docs" / "roads.md").read_text()
     for hosts in PROVIDER_HOSTS.values():

@@ -1,4 +1,4 @@
 """The way from this proxy to the API: a company's proxy, trusted certificates, and errors.
 
-Used by the add-on and by `launch`. Imports nothing else of `addon`.
+Used by the add-on, `launch` and `recording`. Imports nothing else of `addon`.
 """
