@@ -62,6 +62,11 @@ def user_settings(arguments: Sequence[str]) -> UserSettings:
     return UserSettings(value, rest)
 
 
+def is_json(settings: str) -> bool:
+    """Return whether `--settings` was given the JSON itself, and not the name of a file."""
+    return settings.lstrip().startswith("{")
+
+
 def merged_settings(
     own: Mapping[str, Any], hooks: Mapping[str, Any], variables: Mapping[str, str] | None = None
 ) -> dict[str, Any]:

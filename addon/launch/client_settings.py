@@ -20,7 +20,7 @@ from addon.claude_settings.files import (
     shown_path,
 )
 from addon.claude_settings.jsonc import JsoncError, parse
-from addon.launch.arguments import user_settings
+from addon.launch.arguments import is_json, user_settings
 from addon.launch.road import SettingsEnv
 
 SETTINGS_ARGUMENT = "--settings"
@@ -42,6 +42,13 @@ def read_settings_env(
     for path in sorted(managed.with_suffix(".d").glob("*.json")):
         levels.append(_level(path, project, overridable=False))
     return [level for level in levels if level is not None and level.env]
+
+
+def settings_text(given: str) -> str:
+    """Return the text of a `--settings` argument, or of the file that it names."""
+    if is_json(given):
+        return given
+    return Path(given).expanduser().read_text(encoding="utf-8-sig")  # the client skips the mark
 
 
 def _setting_sources(arguments: Sequence[str]) -> list[str] | None:
@@ -75,7 +82,7 @@ def _argument(given: str | None) -> SettingsEnv | None:
     if given is None:
         return None
     try:
-        text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text()
+        text = settings_text(given)
     except (OSError, ValueError):
         return None  # the client refuses it
     return _env(text, SETTINGS_ARGUMENT)

@@ -13,7 +13,14 @@ from addon.claude_settings.client_version import version_of
 from addon.claude_settings.files import installed_scopes
 from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
-from addon.launch.arguments import client_in, merged_settings, takes_settings, user_settings
+from addon.launch.arguments import (
+    client_in,
+    is_json,
+    merged_settings,
+    takes_settings,
+    user_settings,
+)
+from addon.launch.client_settings import settings_text
 from ccwire.wire.json_text import parse_json
 
 
@@ -46,7 +53,7 @@ def with_overlay(
     hooks = hook_settings(hook_command(), events_for(version))["hooks"] if wants_hooks else {}
     merged = merged_settings(settings_value(given.value), hooks, variables or {})
     text = orjson.dumps(merged)
-    if given.value is not None and _is_json(given.value):  # it may contain a key: write no file
+    if given.value is not None and is_json(given.value):  # it may contain a key: write no file
         return [*start, "--settings", text.decode(), *given.arguments]
     overlay = scratch / "settings.json"
     overlay.touch(mode=0o600)
@@ -59,8 +66,7 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     if given is None:
         return {}
     try:
-        text = given if _is_json(given) else _text(given)
-        value = parse_json(text)
+        value = parse_json(settings_text(given))
     except OSError as error:
         raise OverlayError(f"--settings {given}: {error.strerror}.") from error
     except ValueError as error:
@@ -68,11 +74,3 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise OverlayError(f"--settings {given[:60]}: not a JSON object.")
     return value
-
-
-def _is_json(given: str) -> bool:
-    return given.lstrip().startswith("{")
-
-
-def _text(path: str) -> str:
-    return Path(path).expanduser().read_text(encoding="utf-8-sig")  # the client skips the mark
