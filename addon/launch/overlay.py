@@ -65,12 +65,13 @@ def settings_value(given: str | None) -> Mapping[str, Any]:
     """Parse the user's `--settings`: a file, or the JSON itself; raise OverlayError."""
     if given is None:
         return {}
+    name = "--settings" if is_json(given) else f"--settings {given[:200]}"  # JSON may have a key
     try:
         value = parse_json(settings_text(given))
     except OSError as error:
-        raise OverlayError(f"--settings {given}: {error.strerror}.") from error
+        raise OverlayError(f"{name}: {error.strerror}.") from error
     except ValueError as error:
-        raise OverlayError(f"--settings {given[:60]}: not valid JSON ({error}).") from error
+        raise OverlayError(f"{name}: not valid JSON ({error}).") from None
     if not isinstance(value, dict):
-        raise OverlayError(f"--settings {given[:60]}: not a JSON object.")
+        raise OverlayError(f"{name}: not a JSON object.")
     return value

@@ -61,3 +61,9 @@ def test_a_settings_file_that_is_not_json_is_one_sentence(tmp_path: Path) -> Non
     (tmp_path / "own.json").write_text("{,}")
     with pytest.raises(OverlayError, match="not valid JSON"):
         settings_value(str(tmp_path / "own.json"))
+
+
+def test_an_error_in_given_json_repeats_nothing_of_it() -> None:
+    with pytest.raises(OverlayError, match="^--settings: not valid JSON") as raised:
+        settings_value('{"env": {"ANTHROPIC_AUTH_TOKEN": "made-up-secret"}')
+    assert "made-up" not in str(raised.value)
