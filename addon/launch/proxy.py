@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.import_path import python_command
 
@@ -21,7 +22,7 @@ _LISTENING = re.compile(rb" listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
 _CAPTURING = b"ccwire: capturing "
 _EXITING = "exiting..."  # the end of mitmproxy's last line, after the one with the reason
 ADD_ON = Path(__file__).parent.parent / "capture.py"
-_PROGRAM = "from mitmproxy.tools.main import mitmdump; mitmdump()"
+_PROGRAM = "import sys; from mitmproxy.tools.main import {0}; sys.argv[0] = '{0}'; {0}()"
 
 
 class ProxyError(Exception):
@@ -36,6 +37,17 @@ def default_confdir() -> Path:
 def ca_cert(confdir: Path) -> Path:
     """Return the certificate of mitmproxy's certificate authority."""
     return confdir / "mitmproxy-ca-cert.pem"
+
+
+def mitmproxy_program(name: str) -> str:
+    """Return the Python program that runs `mitmdump`, `mitmweb` or `mitmproxy`."""
+    return _PROGRAM.format(name)
+
+
+def why_no_ca(confdir: Path) -> str | None:
+    """Return why mitmproxy cannot create its certificate authority; None if it can, or has one."""
+    why = None if ca_cert(confdir).exists() else why_not_writable(confdir)
+    return f"{confdir} is not writable ({why}); set HOME to a folder that is." if why else None
 
 
 def free_port(host: str) -> int:
@@ -127,7 +139,9 @@ class Proxy:
         self.stop()
 
     def start(self) -> None:
-        command = python_command(_PROGRAM)
+        if why := why_no_ca(self.confdir):
+            raise ProxyError(why)
+        command = python_command(mitmproxy_program("mitmdump"))
         command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(ADD_ON)]
         for mode in self._chained(self._modes):
             command += ["--mode", mode]

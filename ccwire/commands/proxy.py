@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -13,7 +14,15 @@ import click
 
 from addon.claude_settings.files import installed_scopes
 from addon.launch.plan import PlanError, checked_hosts
-from addon.launch.proxy import ADD_ON, ca_cert, default_confdir, free_port, occupied
+from addon.launch.proxy import (
+    ADD_ON,
+    ca_cert,
+    default_confdir,
+    free_port,
+    mitmproxy_program,
+    occupied,
+    why_no_ca,
+)
 from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.command_name import command_line
@@ -24,6 +33,9 @@ from ccwire.wire.hosts import DEFAULT_HOSTS, is_loopback, join_port
 
 _LOOPBACK = "127.0.0.1"
 _EVERYWHERE = ("", "0.0.0.0", "::")
+_DRY_RUN = "--options"  # load the add-on, print all options, exit
+_REFUSED = re.compile(r"^mitmproxy\.exceptions\.OptionsError: (.+)", re.MULTILINE)
+_PREFIX = re.compile(r"^mitm\w+: (error: )?")
 _PATH = "import sys; print(*sys.path, sep='\\n')"
 
 
@@ -63,6 +75,7 @@ def command(
     Every other option is passed on to it. Stop it with Ctrl-C.
     """
     captures = captures.absolute()
+    given = options
     host = _given(options, "--listen-host") or _LOOPBACK
     port = port or _free_port(host)
     options = (*_chained(options, port), *options)
@@ -71,7 +84,8 @@ def command(
     if more_hosts:
         hosts = (*DEFAULT_HOSTS, *_checked(more_hosts))
         options = ("--set", f"capture_hosts={','.join(hosts)}", *options)
-    words = mitmproxy_command(program or "mitmdump", host, port, captures, options)
+    name = program or "mitmdump"
+    words = mitmproxy_command(name, host, port, captures, options)
     if only_print:
         click.echo(shlex.join(words))
         return
@@ -80,6 +94,10 @@ def command(
     _check_port(host, port)
     confdir = _given_set(options, "confdir")
     folder = Path(confdir).expanduser() if confdir else default_confdir()
+    if why := why_no_ca(folder):
+        raise UserError(why)
+    if given:
+        _check_options(mitmproxy_command(name, host, port, captures, [_DRY_RUN, *options]))
     click.echo(_hint(host, port, folder, installed_scopes(claude_dir, Path.cwd())), err=True)
     sys.stdout.flush()
     os.execv(words[0], words)
@@ -89,7 +107,7 @@ def mitmproxy_command(
     program: str, host: str, port: int, captures: Path, options: Sequence[str]
 ) -> list[str]:
     """Return the command that runs a program of mitmproxy with the add-on and these options."""
-    words = _python(f"from mitmproxy.tools.main import {program}; {program}()")
+    words = _python(mitmproxy_program(program))
     if _given(options, "--listen-host") is None:
         words += ["--listen-host", host]
     words += ["-p", str(port), "-s", str(ADD_ON), "--set", f"capture_dir={captures}"]
@@ -158,6 +176,18 @@ def _cannot_listen(host: str, port: int, error: OSError) -> str:
     else:
         hint = f"give another port: `{command_line('proxy -p PORT')}`"
     return f"cannot listen on {join_port(host, port)} ({error.strerror}); {hint}."
+
+
+def _check_options(dry_run: Sequence[str]) -> None:
+    """Check what is passed on, before the hint to start the client is printed."""
+    ran = subprocess.run(
+        dry_run, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if refused := _REFUSED.search(ran.stdout):
+        raise UserError(refused[1])
+    if ran.returncode:
+        *_, reason = ["mitmproxy refuses its options.", *ran.stderr.strip().splitlines()]
+        raise UserError(_PREFIX.sub("", reason))
 
 
 def _checked(hosts: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from addon.launch.proxy import ADD_ON, free_port
 from ccwire.cli import main
@@ -143,6 +143,43 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> N
     ran = CliRunner().invoke(main, ["proxy", "--captures", str(tmp_path / "file" / "x")])
     assert (ran.exit_code, len(ran.stderr.splitlines())) == (2, 1)
     assert "give --captures DIR" in ran.stderr
+
+
+@pytest.mark.parametrize("program", [[], ["--web"], ["--console"]])
+def test_an_option_that_does_not_exist_is_one_sentence(tmp_path: Path, program: list[str]) -> None:
+    ran = started(tmp_path, *program, "--nosuch")
+    assert (ran.exit_code, ran.stderr) == (2, "ccwire: unrecognized arguments: --nosuch\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "start"),
+    [
+        ("capture_run=run-../x", "capture_run: expected run-NAME,"),
+        ("capture_proxy=nonsense://x", "capture_proxy: the URL names a proxy of type 'nonsense'"),
+        ("capture_upstream=x", "capture_upstream: 'x' is not a base URL"),
+        ("onboarding=x", "Failed to parse option onboarding"),
+    ],
+)
+def test_an_option_with_a_wrong_value_is_one_sentence(
+    tmp_path: Path, option: str, start: str
+) -> None:
+    ran = started(tmp_path, "--set", option)
+    assert (ran.exit_code, len(ran.stderr.splitlines())) == (2, 1)
+    assert ran.stderr.startswith(f"ccwire: {start}")
+
+
+def test_a_confdir_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = started(tmp_path, "--set", f"confdir={tmp_path}/file/x")
+    assert (ran.exit_code, len(ran.stderr.splitlines())) == (2, 1)
+    assert "file/x is not writable (Not a directory)" in ran.stderr
+
+
+def started(folder: Path, *options: str) -> Result:
+    """Start it with options that end it."""
+    confdir = ("--set", f"confdir={folder}")
+    arguments = ["proxy", "-p", "0", "--captures", str(folder), *confdir, *options]
+    return CliRunner().invoke(main, arguments)
 
 
 @contextmanager

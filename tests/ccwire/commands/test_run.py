@@ -91,6 +91,16 @@ def test_a_signal_while_the_proxy_starts_ends_it_too(home: Path, number: signal.
     assert list(scratch.iterdir()) == []
 
 
+def test_a_home_that_cannot_be_written_to_is_one_sentence(home: Path) -> None:
+    (home / "file").touch()
+    ran = run(home, "--quiet", "--", "true", HOME=str(home / "file"))
+    assert (ran.returncode, ran.stderr) == (
+        2,
+        f"ccwire: the proxy did not start: {home}/file/.mitmproxy is not writable"
+        " (Not a directory); set HOME to a folder that is.\n",
+    )
+
+
 def test_the_child_trusts_the_proxy_and_keeps_the_users_certificates(home: Path) -> None:
     theirs = "-----BEGIN CERTIFICATE-----\nTHEIRS\n-----END CERTIFICATE-----\n"
     (home / "theirs.pem").write_text(theirs)
