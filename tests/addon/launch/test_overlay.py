@@ -64,6 +64,6 @@ def test_a_settings_file_that_is_not_json_is_one_sentence(tmp_path: Path) -> Non
 
 
 def test_an_error_in_given_json_repeats_nothing_of_it() -> None:
-    with pytest.raises(OverlayError, match="^--settings: not valid JSON") as raised:
+    with pytest.raises(OverlayError, match=r"^--settings: not valid JSON") as raised:
         settings_value('{"env": {"ANTHROPIC_AUTH_TOKEN": "made-up-secret"}')
     assert "made-up" not in str(raised.value)
