@@ -5,7 +5,10 @@ The client merges the `env` of its settings into its own environment, and settin
 levels.
 """
 
+import contextlib
 import re
+import socket
+import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +26,8 @@ from ccwire.wire.vocabulary import Provider
 ENVIRONMENT = "the environment"
 BASE_URL = "ANTHROPIC_BASE_URL"
 _NAME = re.compile(r"[\w.:-]+")
+_SLASHES = re.compile(r"^(https?):[/\\]*", re.IGNORECASE)
+_NUMBERS = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}\.?")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -127,7 +132,7 @@ def _to_base_url(
     hosts = dict.fromkeys(host for host in (deciding, *others) if host is not None)
     if provider == "gateway":
         provider = provider_of(split_port(deciding)[0])
-    return Road(provider, tuple(hosts), url.text.strip(), source, name)
+    return Road(provider, tuple(hosts), _as_sent(url.text), source, name)
 
 
 def _host(url: str) -> str | None:
@@ -136,13 +141,35 @@ def _host(url: str) -> str | None:
     On loopback there are other servers (MCP, development), which are not captured.
     """
     try:
-        parts = parse_base_url(url.strip())
+        parts = parse_base_url(_as_sent(url))
     except ValueError:
         return None
     host = (parts.hostname or "").lower()
     if not _NAME.fullmatch(host):  # a `*` or `,` would capture other hosts
         return None
     return join_port(host, port_of(parts)) if is_loopback(host) else host
+
+
+def _as_sent(url: str) -> str:
+    """Return a base URL as the client reads it: as WHATWG's URL parser does, for the usual forms.
+
+    Those are other slashes, `127.1` for `127.0.0.1`, and international names. Raise ValueError.
+    """
+    url = _SLASHES.sub(r"\1://", url.strip())
+    parts = parse_base_url(url)
+    host = sent = (parts.hostname or "").lower()
+    if "%" in host and ":" not in host:
+        sent = urllib.parse.unquote(host)
+    if _NUMBERS.fullmatch(sent):
+        with contextlib.suppress(OSError):
+            sent = socket.inet_ntoa(socket.inet_aton(sent.removesuffix(".")))
+    elif not sent.isascii():
+        sent = sent.encode("idna").decode()
+    if sent == host:
+        return url
+    if not _NAME.fullmatch(sent):
+        raise ValueError("not a host")
+    return parts._replace(netloc=sent if parts.port is None else f"{sent}:{parts.port}").geturl()
 
 
 def _text(values: Mapping[str, Value], *names: str) -> str | None:

@@ -24,6 +24,17 @@ def test_without_any_variable_the_road_is_the_api() -> None:
         ("http://localhost", "gateway", "localhost:80"),
         ("https://[::1]:4000", "gateway", "[::1]:4000"),
         ("https://api.anthropic.com", "anthropic", "api.anthropic.com"),
+        # As release 2.1.325 sends them, measured through a proxy.
+        ("http://127.1:4000", "gateway", "127.0.0.1:4000"),
+        ("http://2130706433:4000", "gateway", "127.0.0.1:4000"),
+        ("http://0x7f.1:4000", "gateway", "127.0.0.1:4000"),
+        ("http://127.0.0.1.:4000", "gateway", "127.0.0.1:4000"),
+        ("http:/127.0.0.1:4000", "gateway", "127.0.0.1:4000"),
+        ("HTTP:127.0.0.1:4000", "gateway", "127.0.0.1:4000"),
+        ("http:\\\\127.0.0.1:4000", "gateway", "127.0.0.1:4000"),
+        ("https://B\u00dcCHER.example", "gateway", "xn--bcher-kva.example"),
+        ("https://gw.example.", "gateway", "gw.example."),
+        ("https://gw%2eexample", "gateway", "gw.example"),
     ],
 )
 def test_a_base_url_is_captured_by_host_and_on_loopback_by_port(
@@ -32,6 +43,11 @@ def test_a_base_url_is_captured_by_host_and_on_loopback_by_port(
     found = road(ANTHROPIC_BASE_URL=url)
     assert (found.provider, found.hosts) == (provider, (host,))
     assert found.source == "ANTHROPIC_BASE_URL in the environment"
+
+
+def test_the_base_url_is_the_one_that_the_client_uses() -> None:
+    assert road(ANTHROPIC_BASE_URL="http:/127.1:4000/a").base_url == "http://127.0.0.1:4000/a"
+    assert road(ANTHROPIC_BASE_URL=" https://gw.test/A ").base_url == "https://gw.test/A"
 
 
 def test_settings_override_the_environment_and_later_settings_earlier_ones() -> None:
@@ -166,7 +182,17 @@ def test_a_base_url_without_a_scheme_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("url", ["https://*", "https://a.test,*", "https://a\x1b[31m.test"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://*",
+        "https://a.test,*",
+        "https://%2a",
+        "https://x%2fa",
+        "https://a..\u00fc",
+        "https://a\x1b[31m.test",
+    ],
+)
 def test_a_base_url_cannot_widen_what_is_captured(url: str) -> None:
     assert road(ANTHROPIC_BASE_URL=url).hosts == ()
 
