@@ -108,6 +108,11 @@ class Capture:
             raise exceptions.OptionsError("capture_dir: set it when the proxy starts.")
 
     def running(self) -> None:
+        # mitmproxy ignores a name that it does not know; an error stops it while it starts.
+        if unknown := sorted(name for name in ctx.options.deferred if name.startswith("capture_")):
+            known = sorted(name for name in ctx.options.keys() if name.startswith("capture_"))  # noqa: SIM118
+            named = f"unknown option {', '.join(unknown)}"
+            logger.error(f"ccwire: {named}; the options are {', '.join(known)}")
         self._start()
 
     def done(self) -> None:

@@ -21,6 +21,7 @@ from ccwire.wire.json_text import parse_json
 
 logger = logging.getLogger("ccwire")
 
+NEWS = "new in Claude Code"
 BASELINES = "correlate.schema.live:Baseline.load"
 
 _MOST_QUEUED = 2000
@@ -72,7 +73,7 @@ class DriftWatch:
                 self._note(sighting.session_id, found)
                 for novelty in found:
                     client = sighting.version or "unknown version"
-                    logger.warning(f"ccwire: new in Claude Code {client}: {novelty}")
+                    logger.warning(f"ccwire: {NEWS} {client}: {novelty}")
 
     def _novelties(self, sighting: Sighting) -> list[str]:
         if sighting.version not in self._baselines:

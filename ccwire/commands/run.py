@@ -162,6 +162,8 @@ def _program(name: str) -> str:
     program = shutil.which(name)
     if program is not None:
         return program
+    if name.startswith("-"):
+        raise UserError(f"no such option {name}; put the command after `--` if that is its name.")
     if Path(name).is_dir():
         raise UserError(f"{name} is a folder; give the program in it.")
     if os.sep in name and Path(name).exists():

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from addon.launch.proxy_log import Connections
+from addon.recording.drift import NEWS
+from ccwire.command_name import command_line
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import UNKNOWN, Exchange
 from ccwire.wire.safe_text import one_line, shortened
 from correlate.captures.folder import read_exchanges, read_manifest, session_folders
 
 _MOST_REASONS = 3
+_MOST_NEWS = 2
 _MOST_HOSTS = 5
 
 
@@ -38,6 +41,10 @@ def sessions_since(captures: Path, moment: float) -> list[Path]:
 def without_repeats(warnings: Sequence[str], reasons: Sequence[str]) -> list[str]:
     """Return the warnings of the proxy and the reasons, without what a reason repeats."""
     kept = [text for text in warnings if not any(text in reason for reason in reasons)]
+    news = [text for text in kept if text.startswith(NEWS)]
+    kept = [text for text in kept if text not in news[_MOST_NEWS:]]
+    if (more := len(news) - _MOST_NEWS) > 0:
+        kept.append(f"{more} more like these; `{command_line('schema check')}` lists them")
     return [*kept, *reasons]
 
 
@@ -68,13 +75,17 @@ def _exchanges_since(folder: Path, moment: float) -> list[Exchange]:
 
 
 def _failures(exchanges: Sequence[Exchange]) -> list[str]:
-    """Count requests without an answer by their error, the most frequent first."""
+    """Count requests without an answer by their error, the most frequent first.
+
+    Others than calls, such as telemetry, count only if no call failed.
+    """
     failed = [e for e in exchanges if e.error and e.ended_by in ("server_disconnect", "http_end")]
     calls = [e for e in failed if e.kind in CALL_KINDS]
     noun = "call" if calls else "request"
+    which = "" if calls else " that is no call" if len(failed) == 1 else " that are no calls"
     errors = Counter(e.error for e in calls or failed if e.error)
     return [
-        f"{_counted(count, noun)} failed: {shortened(one_line(error), 300)}"
+        f"{_counted(count, noun)}{which} failed: {shortened(one_line(error), 300)}"
         for error, count in errors.most_common(_MOST_REASONS)
     ]
 

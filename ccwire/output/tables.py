@@ -53,9 +53,11 @@ def print_table(
     """Print a table; `sections` are the rows, counted from 1, to draw a line after."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.title_style = "bold"
-    for column in columns:
+    for place, column in enumerate(columns):
         table.add_column(
             column.name,
+            # Text is shortened before a number is.
+            min_width=max((len(row[place]) for row in rows), default=0) if column.right else None,
             justify="right" if column.right else "left",
             no_wrap=not column.grows,
             overflow="fold" if column.grows else "ellipsis",

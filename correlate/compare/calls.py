@@ -86,7 +86,10 @@ def _diff(
         )
     before = _file(files.request, previous) if previous else None
     changes = request_changes(
-        _body(before), _body(request), betas_of(before) if before else [], betas_of(request)
+        _parameters(before, previous),
+        _parameters(request, call),
+        betas_of(before) if before else [],
+        betas_of(request),
     )
     response = _file(files.response, call)
     answer = answer_blocks(response) if response else None
@@ -94,7 +97,9 @@ def _diff(
     if turn is not None and answer is not None:
         compared = tuple(answer_findings(answer, [block for block, _ in turn_blocks(turn)]))
     note = None
-    if answer is None:
+    if answer is None and call.status is None:
+        note = f"no response: {call.error or call.ended_by}"
+    elif answer is None:
         note = "response contains no message" if call.complete else "response is incomplete"
     elif turn is None:
         note = "not in the transcript"
@@ -127,5 +132,7 @@ def _file(read: Callable[[int], Mapping[str, Any]], call: Exchange) -> Mapping[s
         return None
 
 
-def _body(request: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return as_dict(body_of(request)) if request else {}
+def _parameters(request: Mapping[str, Any] | None, call: Exchange | None) -> Mapping[str, Any]:
+    """Return a request's body; Bedrock and Vertex have the model in the path instead."""
+    body = as_dict(body_of(request)) if request else {}
+    return {"model": call.model, **body} if call and call.model else body

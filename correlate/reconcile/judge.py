@@ -197,7 +197,7 @@ class _Alone:
 
 def _what_broke(call: Exchange) -> tuple[str, ...]:
     if call.status is None:
-        return (f"no response ({call.ended_by})",)
+        return (f"no response ({call.error or call.ended_by})",)
     if call.failed:
         return (f"status {call.status}" + (f", {call.error}" if call.error else ""),)
     return (f"the answer was cut off ({call.ended_by})",)

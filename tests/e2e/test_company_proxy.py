@@ -507,15 +507,16 @@ def test_mitmdump_has_an_option_for_it(
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ("socks5://127.0.0.1:1080", "the URL names a SOCKS proxy"),
-        ("http://me:secret@127.0.0.1:3128", "give a password in HTTPS_PROXY, and `env`"),
+        ("capture_proxy=socks5://127.0.0.1:1080", "the URL names a SOCKS proxy"),
+        ("capture_proxy=http://me:secret@127.0.0.1:3128", "give a password in HTTPS_PROXY, and"),
+        ("capture_upstrem=http://127.0.0.1:9", "unknown option capture_upstrem; the options are"),
     ],
 )
 def test_an_unusable_option_stops_mitmdump(tmp_path: Path, option: str, problem: str) -> None:
     command = [sys.executable, "-u", "-c", MITMDUMP, "--listen-host", "127.0.0.1", "-p", "0"]
     command += ["-s", str(ADD_ON), "--set", f"confdir={tmp_path}"]
     ran = subprocess.run(
-        [*command, "--set", f"capture_proxy={option}"],
+        [*command, "--set", option],
         env={"HOME": str(tmp_path)},
         capture_output=True,
         text=True,

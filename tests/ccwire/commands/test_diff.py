@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccwire.cli import main
-from ccwire.wire.format import Exchange, file_name
+from ccwire.wire.format import EXCHANGES, Exchange, file_name
 from ccwire.wire.vocabulary import Direction
 from lab.made_session import MadeSession
 
@@ -54,6 +54,22 @@ def test_a_request_is_compared_with_the_one_before_in_its_thread(folder: Path) -
     ]
     assert [(block["type"], block["verdict"]) for block in call["answer"]] == [("text", "equal")]
     assert call["transcript"] == [f"{SESSION}.jsonl:2"]
+
+
+def test_a_model_in_the_path_is_compared_too(folder: Path) -> None:
+    capture = folder / "captures" / SESSION
+    for path in capture.glob("*_req_*"):
+        request = json.loads(path.read_bytes())
+        del request["body"]["data"]["model"]
+        path.write_text(json.dumps(request))
+    lines = [json.loads(line) for line in (capture / EXCHANGES).read_bytes().splitlines()]
+    lines[-1]["model"] = "anthropic.claude-opus-5-5"
+    (capture / EXCHANGES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (call,) = json.loads(run(folder, SESSION, "3", "--json").stdout)["calls"]
+    assert [(change["place"], change["change"]) for change in call["request"]] == [
+        ("messages[1]", "added"),
+        ("model", "changed"),
+    ]
 
 
 def test_all_calls_are_shown_without_a_number(folder: Path) -> None:

@@ -218,6 +218,12 @@ def test_a_proxy_that_dies_comes_back_on_its_port_and_says_so(home: Path) -> Non
     assert "the proxy is running again" in err
 
 
+def test_a_mistyped_option_is_not_taken_for_the_command(home: Path) -> None:
+    ran = run(home, "--vai", "base-url", "claude")
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("ccwire: no such option --vai;")
+
+
 def test_settings_that_cannot_be_read_are_one_sentence(home: Path) -> None:
     claude = home / "claude"
     claude.write_text("#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
@@ -235,7 +241,9 @@ def test_the_hooks_are_added_for_this_run_and_the_users_settings_kept(home: Path
         'echo "$1"; echo "$2"; shift 2; echo "$@"\n'
     )
     claude.chmod(0o755)
-    ran = run(home, str(claude), "-p", "hi", "--settings", '{"model":"m"}', "--verbose")
+    own = home / "own.json"
+    own.write_text('{"model":"m"}')
+    ran = run(home, str(claude), "-p", "hi", "--settings", str(own), "--verbose")
     flag, overlay, rest = ran.stdout.splitlines()
     assert flag == "--settings"
     assert '"model":"m"' in overlay

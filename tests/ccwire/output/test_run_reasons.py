@@ -85,3 +85,18 @@ def test_a_warning_that_a_reason_repeats_is_printed_once() -> None:
     failed = f"11 calls failed: {REFUSED}"
     assert without_repeats([REFUSED, "disk full"], [failed]) == ["disk full", failed]
     assert without_repeats([REFUSED], []) == [REFUSED]
+
+
+def test_of_many_changes_of_the_format_two_are_shown() -> None:
+    news = [f"new in Claude Code 2.1.325: field {number}" for number in range(6)]
+    shown = without_repeats([*news, "disk full"], [])
+    assert shown[:3] == [*news[:2], "disk full"]
+    assert shown[3].startswith("4 more like these; `")
+    assert without_repeats(news[:2], []) == news[:2]
+
+
+def test_failed_requests_that_are_no_calls_are_told_apart() -> None:
+    gone = [exchange("statsig", REFUSED, "server_disconnect") for _ in range(2)]
+    assert reasons_for([exchange(), *gone], [], Connections(3)) == [
+        f"2 requests that are no calls failed: {REFUSED}"
+    ]
