@@ -23,7 +23,7 @@ from correlate.transcript.locate import ClaudeDir
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write (default: ./ccwire-report-<first 8 characters of the id>.html).",
+    help="The file to write (default: ./ccwire-report-<start of the id>.html).",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @click.option("--compare", metavar="B", help="Compare with another session.")

@@ -254,11 +254,14 @@ def _figures(session: Reconciliation) -> str:
     found = summarize(session)
     minutes, seconds = divmod(round(found.seconds), 60)
     tools = ", ".join(f"{name} {n}" for name, n in found.tool_calls.items())
-    parts = [
-        f"{numbered(found.turns, 'turn')} in {minutes} min {seconds} s",
-        f"tools: {tools}" if tools else "no tools",
-        f"context {count(found.context_last)} at the end, {count(found.context_peak)} at its peak",
-    ]
+    parts = ["no turn"]
+    if found.turns:
+        context = f"context {count(found.context_last)} at the end"
+        parts = [
+            f"{numbered(found.turns, 'turn')} in {minutes} min {seconds} s",
+            f"tools: {tools}" if tools else "no tools",
+            f"{context}, {count(found.context_peak)} at its peak",
+        ]
     if found.cache_share is not None:
         parts.append(f"{found.cache_share:.0%} of the prompt tokens from the cache")
     if found.files_written:

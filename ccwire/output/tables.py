@@ -20,6 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 _PIPE_WIDTH = 160
+_GAP, _EDGES = 3, 2  # the characters between two columns, and at both ends
+_SHORTEST_TEXT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,11 @@ def print_table(
     """Print a table; `sections` are the rows, counted from 1, to draw a line after."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.title_style = "bold"
+    most = _most_width(to.width, columns, rows)
     for place, column in enumerate(columns):
         table.add_column(
             column.name,
-            # Text is shortened before a number is.
-            min_width=max((len(row[place]) for row in rows), default=0) if column.right else None,
+            max_width=most.get(place),
             justify="right" if column.right else "left",
             no_wrap=not column.grows,
             overflow="fold" if column.grows else "ellipsis",
@@ -67,6 +69,22 @@ def print_table(
         cells = [cell if isinstance(cell, Text) else Text(cell) for cell in row]
         table.add_row(*cells, end_section=number in sections)
     to.print(table)
+
+
+def _most_width(
+    width: int, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]
+) -> dict[int, int]:
+    """Limit the widest column of text if the table does not fit, so that no number is cut."""
+    widths = [
+        max([len(column.name), *(len(row[place]) for row in rows)])
+        for place, column in enumerate(columns)
+    ]
+    excess = sum(widths) + _GAP * (len(columns) - 1) + _EDGES - width
+    texts = [place for place, column in enumerate(columns) if not column.right]
+    if excess <= 0 or not texts or any(column.grows for column in columns):
+        return {}
+    widest = max(texts, key=lambda place: widths[place])
+    return {widest: max(_SHORTEST_TEXT, widths[widest] - excess)}
 
 
 @contextmanager

@@ -38,3 +38,15 @@ def test_progress_says_nothing_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> 
     with progress_bar("work", 10) as advance:
         advance(10)
     assert capsys.readouterr() == ("", "")
+
+
+def test_text_is_shortened_before_a_number_is_cut() -> None:
+    columns = [Column("total"), Column("wire", right=True), Column("residual", right=True)]
+    rows = [["claude-sonnet-4-5-20250929", "", ""], ["dollars", "$0.3560", "-$0.2407"]]
+    to = Console(width=40, file=io.StringIO())
+    print_table(to, columns, rows)
+    assert isinstance(to.file, io.StringIO)
+    printed = to.file.getvalue()
+    assert max(len(line) for line in printed.splitlines()) <= 40
+    assert "claude-sonnet-4…" in printed
+    assert "$0.3560   -$0.2407" in printed
