@@ -48,5 +48,5 @@ def test_text_is_shortened_before_a_number_is_cut() -> None:
     assert isinstance(to.file, io.StringIO)
     printed = to.file.getvalue()
     assert max(len(line) for line in printed.splitlines()) <= 40
-    assert "claude-sonnet-4…" in printed
+    assert "claude-sonnet-4-…" in printed
     assert "$0.3560   -$0.2407" in printed
