@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from ccwire.wire.format import Exchange, is_run_id
 from ccwire.wire.usage import Difference, differences, output_of
 from correlate.reconcile.match import Joined, Pair
-from correlate.reconcile.purpose import Alike, Reason, RequestFacts, purpose_of, repeats
+from correlate.reconcile.purpose import (
+    Alike,
+    Reason,
+    RequestFacts,
+    is_of_program,
+    purpose_of,
+    repeats,
+)
 from correlate.reconcile.result import Finding, Origin
 from correlate.reconcile.verdicts import FindingKind, RequestClass, Verdict
 from correlate.transcript.reader import Transcript
@@ -116,7 +123,9 @@ class _Alone:
     def __init__(self, joined: Joined, transcript: Transcript, evidence: JudgeContext) -> None:
         self._transcript = transcript
         self._evidence = evidence
-        self._alike = Alike([*(p.call for p in joined.pairs), *joined.calls_alone], evidence.facts)
+        calls = [*(pair.call for pair in joined.pairs), *joined.calls_alone]
+        self._alike = Alike(calls, evidence.facts)
+        self._has_client = any(call.claude_version for call in calls)
         self._errors = {e.request_id: e for e in transcript.api_errors if e.request_id}
         self._synthetic = {turn.request_id for turn in transcript.turns if turn.synthetic}
         refs = {turn.request_ref for turn in transcript.turns}
@@ -135,6 +144,9 @@ class _Alone:
     def _kind(self, call: Exchange) -> Reason:
         if call.kind == "count_tokens":
             return Reason("count_tokens", ("a count_tokens call has no turn and is not billed",))
+        if self._has_client and is_of_program(call):
+            reason = "its user agent is not the client's: made by a program that the client started"
+            return Reason("program", (reason,))
         if call.broken:
             return self._broken_kind(call)
         found = purpose_of(

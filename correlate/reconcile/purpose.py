@@ -103,6 +103,11 @@ def purpose_of(
     return None
 
 
+def is_of_program(call: Exchange) -> bool:
+    """Whether another program made the call, which only its process ties to the session."""
+    return call.claude_version is None and call.identified_by == "process"
+
+
 def repeats(
     earlier: Exchange,
     later: Exchange,

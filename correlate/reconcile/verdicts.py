@@ -29,6 +29,7 @@ WireOnlyKind = Literal[
     "retried",
     "failed",
     "aborted",
+    "program",
     "no-transcript",
     "unknown",
 ]

@@ -77,6 +77,7 @@ def hold_against(
     `bases`: totals the session may have started with, from the session it was forked from.
     `earlier_unseen`: the capture started mid-session, so side calls may be missing from it.
     """
+    calls = [finding for finding in calls if finding.kind != "program"]  # not the client's own
     wire = sum((finding.wire_tokens for finding in calls), Tokens())
     uncaptured = [f for f in turns if f.verdict in ("before-capture", "not-captured")]
     off_wire = sum((finding.transcript_tokens for finding in uncaptured), Tokens())

@@ -195,6 +195,21 @@ def test_a_fork_of_an_uncaptured_session_is_known_by_its_transcript(tmp_path: Pa
     assert turn.evidence[0].endswith(f"{OTHER}.jsonl:1")
 
 
+def test_a_program_that_the_client_started_is_told_apart(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call(output=40)
+    program: dict[str, Any] = {"claude_version": None, "identified_by": "process"}
+    made.call(in_transcript=False, request_class=None, tools=3, **program)
+    made.call(in_transcript=False, request_class=None, tools=0, stream=False, **program)
+    made.cost_state(1.0, {"claude-opus-5-5": _model_usage(made_usage(1, 40))})
+    write(made, tmp_path)
+    session = reconcile(tmp_path)
+    assert counted(session.findings) == {"match": 1, "wire-only: program": 2}
+    assert session.unexplained == 0
+    (witness,) = session.witnesses
+    assert witness.evidence == ("equals the wire exactly",)
+
+
 def test_a_session_without_a_transcript_is_explained(tmp_path: Path) -> None:
     made = made_session()
     made.write_capture(tmp_path / "captures")
