@@ -218,7 +218,8 @@ class Capture:
             else:
                 return
         ended_by = _who_left(flow)
-        why = self._chain.failure(flow) if ended_by == "server_disconnect" else None
+        is_servers = ended_by == "server_disconnect"
+        why = self._chain.failure(flow) if is_servers else self._chain.unanswered(flow)
         self._end(flow, ended_by, why or (flow.error.msg if flow.error else "error"))
 
     def _start(self) -> None:

@@ -159,6 +159,15 @@ class Chain:
         )
         return self._report(why)
 
+    def unanswered(self, flow: http.HTTPFlow) -> str | None:
+        """Return that the proxy did not connect before the client left; None if it did."""
+        proxy = self._proxy_for(flow.request, flow.request.scheme)
+        if proxy is None or flow.response or flow.server_conn.timestamp_start is not None:
+            return None
+        return self._report(
+            f"upstream proxy {proxy.name} did not answer before the client disconnected"
+        )
+
     def refusal(self, flow: http.HTTPFlow) -> str | None:
         """Return why the proxy itself answered a plain http request; None if it did not."""
         request = flow.request

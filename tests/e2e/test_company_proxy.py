@@ -384,6 +384,49 @@ def test_a_proxy_that_is_stopped_is_an_exchange_with_its_error(
     no_secret_is_in(tmp_path)
 
 
+def test_a_proxy_that_does_not_answer_is_named_when_the_client_leaves(
+    tmp_path: Path, confdir: Path, api: StandIn
+) -> None:
+    session = new_session()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        port = silent.getsockname()[1]
+        given = {"HTTPS_PROXY": f"http://127.0.0.1:{port}"}
+        with capturing(tmp_path, confdir, api, given) as wire:
+            client = wire.connect()
+            client.request("POST", "/v1/messages", messages_body("hello", session))
+            accepted, _ = silent.accept()
+            with accepted:
+                assert accepted.recv(1000).startswith(b"CONNECT ")
+                client.close()
+                (line,) = wire.exchanges(session, 1)
+    expected = f"upstream proxy 127.0.0.1:{port} did not answer before the client disconnected"
+    assert (line["ended_by"], line["error"]) == ("client_disconnect", expected)
+    assert wire.proxy.log.read_text().count(f"ccwire: {expected}") == 1
+
+
+def test_a_client_that_leaves_a_slow_answer_names_no_proxy(
+    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
+) -> None:
+    session = new_session()
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        slow.settimeout(30)
+        mapped = {f"{API}:443": slow.getsockname()[1]}
+        with (
+            CompanyProxy(mapped, ca) as company,
+            capturing(tmp_path, confdir, api, variables(company, ca)) as wire,
+        ):
+            client = wire.connect()
+            client.request("POST", "/v1/messages", messages_body("hello", session))
+            accepted, _ = slow.accept()
+            with accepted:
+                assert accepted.recv(10).startswith(b"POST ")
+                client.close()
+                (line,) = wire.exchanges(session, 1)
+    assert line["ended_by"] == "client_disconnect"
+    assert "upstream proxy" not in line["error"]
+
+
 def test_a_host_that_refuses_is_an_exchange_with_its_error(
     tmp_path: Path, confdir: Path, api: StandIn
 ) -> None:
