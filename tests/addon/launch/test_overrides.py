@@ -44,3 +44,4 @@ def test_no_proxy_matters_only_if_it_names_a_captured_host() -> None:
 
     assert sentences("intranet.test,localhost") == 0
     assert sentences("intranet.test,.anthropic.com") == 1
+    assert sentences("intranet.test .anthropic.com") == 1
