@@ -32,7 +32,7 @@ _ERRORS = {"exception": ":exception-type", "error": ":error-code"}
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StreamFrame:
     """One frame; a damaged one has neither headers nor payload, because they may be wrong."""
 
     headers: Mapping[str, HeaderValue]
@@ -54,13 +54,13 @@ class FrameDecoder:
         """The bytes of a frame that is not complete yet."""
         return len(self._buffer)
 
-    def feed(self, chunk: bytes) -> list[Frame]:
+    def feed(self, chunk: bytes) -> list[StreamFrame]:
         if self.failed:
             self.lost += len(chunk)
             return []
         buffer = self._buffer
         buffer += chunk
-        frames: list[Frame] = []
+        frames: list[StreamFrame] = []
         start = 0
         while len(buffer) - start >= _PRELUDE:
             prelude = bytes(buffer[start : start + _PRELUDE])
@@ -106,7 +106,7 @@ class EventStreamParser:
     def rest(self) -> bytes:
         return b""
 
-    def _event(self, frame: Frame) -> Event:
+    def _event(self, frame: StreamFrame) -> Event:
         if frame.damage:
             return self._damaged(frame.damage, frame.size)
         event, why = _read(frame)
@@ -124,7 +124,7 @@ def parse_frames(data: bytes) -> tuple[list[Event], bytes]:
     return parser.feed(data) + parser.flush(), parser.rest()
 
 
-def _read(frame: Frame) -> tuple[Event, str | None]:
+def _read(frame: StreamFrame) -> tuple[Event, str | None]:
     """Return the event of an undamaged frame, and why the API's event in it was not decoded."""
     kind = str(frame.headers.get(":message-type", "event"))
     value = _json(frame.payload)
@@ -176,14 +176,14 @@ def _wrong(prelude: bytes) -> str | None:
     return None
 
 
-def _frame(data: bytes) -> Frame:
+def _frame(data: bytes) -> StreamFrame:
     if zlib.crc32(data[:-4]) != int.from_bytes(data[-4:]):
-        return Frame({}, b"", len(data), "the checksum of a frame is wrong")
+        return StreamFrame({}, b"", len(data), "the checksum of a frame is wrong")
     end = _PRELUDE + int.from_bytes(data[4:8])
     headers = _headers(data[_PRELUDE:end])
     if headers is None:
-        return Frame({}, b"", len(data), "the headers of a frame are malformed")
-    return Frame(headers, data[end:-4], len(data))
+        return StreamFrame({}, b"", len(data), "the headers of a frame are malformed")
+    return StreamFrame(headers, data[end:-4], len(data))
 
 
 def _headers(data: bytes) -> dict[str, HeaderValue] | None:

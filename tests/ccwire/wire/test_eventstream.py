@@ -17,9 +17,9 @@ from ccwire.wire.eventstream import (
     LONGEST_HEADERS,
     LONGEST_PAYLOAD,
     EventStreamParser,
-    Frame,
     FrameDecoder,
     HeaderValue,
+    StreamFrame,
 )
 from ccwire.wire.sse import Event, parse_event
 from tests.properties import property_test
@@ -78,7 +78,7 @@ def by_botocore(data: bytes) -> tuple[list[Read], bool]:
     return read, False
 
 
-def decoded(data: bytes, cuts: list[int] | None = None) -> tuple[list[Frame], FrameDecoder]:
+def decoded(data: bytes, cuts: list[int] | None = None) -> tuple[list[StreamFrame], FrameDecoder]:
     decoder = FrameDecoder()
     edges = [0, *sorted(cut for cut in cuts or () if cut < len(data)), len(data)]
     frames = [
@@ -87,7 +87,7 @@ def decoded(data: bytes, cuts: list[int] | None = None) -> tuple[list[Frame], Fr
     return frames, decoder
 
 
-def read(frames: list[Frame]) -> list[Read]:
+def read(frames: list[StreamFrame]) -> list[Read]:
     return [(dict(frame.headers), frame.payload) for frame in frames]
 
 
