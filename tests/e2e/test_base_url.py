@@ -2,7 +2,6 @@
 
 import http.client
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,10 @@ from addon.launch.proxy import Proxy, ProxyError
 from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.server import StandIn
 from tests.company import CompanyCA, CompanyProxy
-from tests.e2e.test_company_proxy import API, PLAIN, capturing, routes, variables
+from tests.e2e.company_rig import API, PLAIN, capturing, routes, variables
 from tests.rig import Rig, messages_body, new_session, rig
 
 PATH = "/llm/v1/messages?beta=true"
-
-
-@pytest.fixture
-def api() -> Iterator[StandIn]:
-    with StandIn(scenarios.named("plain"), keep_events=True) as running:
-        yield running
 
 
 def post(port: int, session: str, *, url: str = PATH, tunnel: tuple[str, int] | None = None) -> int:

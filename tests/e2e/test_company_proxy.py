@@ -1,114 +1,39 @@
-"""A company's proxy behind ours: captured, tunnelled and plain http traffic, and failures."""
+"""A company's proxy behind ours: captured, tunnelled and plain http traffic, runs and options."""
 
 import http.client
-import socket
-import socketserver
-import ssl
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from addon.launch.proxy import ADD_ON, Proxy
-from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.server import StandIn
 from tests.company import (
-    CREDENTIALS,
     ENCODED,
-    PASSWORD,
     SECRETS,
     USER,
     CompanyCA,
     CompanyProxy,
     tls_server,
 )
+from tests.e2e.company_rig import (
+    API,
+    NOWHERE,
+    PLAIN,
+    TUNNELLED,
+    ask,
+    capturing,
+    free_port,
+    get,
+    no_secret_is_in,
+    routes,
+    variables,
+)
 from tests.rig import Rig, messages_body, new_session, until
 
-API = "api.anthropic.com"
-TUNNELLED = "tunnelled.example"
-PLAIN = "gateway.example"
 MITMDUMP = "from mitmproxy.tools.main import mitmdump; mitmdump()"
-NOWHERE = "0.0.0.0"  # an address that reaches this machine, but is not a loopback address
-
-
-@pytest.fixture(scope="module")
-def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCA:
-    return CompanyCA(tmp_path_factory.mktemp("company"))
-
-
-@pytest.fixture
-def api() -> Iterator[StandIn]:
-    with StandIn(scenarios.named("plain"), keep_events=True) as running:
-        yield running
-
-
-def routes(api: StandIn) -> dict[str, int]:
-    return {f"{API}:443": api.port, f"{TUNNELLED}:443": api.port, f"{PLAIN}:80": api.port}
-
-
-@contextmanager
-def capturing(
-    folder: Path, confdir: Path, api: StandIn, variables: Mapping[str, str], **options: Any
-) -> Iterator[Rig]:
-    """A capturing proxy with these variables and no others."""
-    proxy = Proxy(
-        folder / "captures",
-        log=folder / "proxy.log",
-        sessions=folder / "sessions.json",
-        claude_dir=folder / "claude",
-        confdir=confdir,
-        chain=True,
-        environment={"HOME": str(folder), **variables},
-        **options,
-    )
-    with proxy:
-        yield Rig(api, proxy, folder)
-
-
-def variables(company: CompanyProxy, ca: CompanyCA | None = None, **more: str) -> dict[str, str]:
-    found = {"HTTPS_PROXY": company.url, "HTTP_PROXY": company.url, **more}
-    return {**found, "NODE_EXTRA_CA_CERTS": str(ca.file)} if ca else found
-
-
-def get(port: int, host: str, trusted: Path | None = None, target_port: int = 443) -> int:
-    """Get a page through the proxy: by CONNECT if there is a CA to trust, else as plain http."""
-    made: http.client.HTTPConnection
-    if trusted is None:
-        made = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        url = f"http://{host}:{target_port}/hello"
-    else:
-        context = ssl.create_default_context(cafile=str(trusted))
-        made = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
-        made.set_tunnel(host, target_port)
-        url = "/hello"
-    try:
-        made.request("GET", url, headers={"host": host, "connection": "close"})
-        answer = made.getresponse()
-        answer.read()  # a client that leaves before the end is another outcome
-        return answer.status
-    finally:
-        made.close()
-
-
-def ask(wire: Rig, session: str | None = None) -> tuple[int, dict[str, Any]]:
-    """Post one message; return the client's status and the exchange."""
-    session = session or new_session()
-    status, _ = wire.post(messages_body("hello", session))
-    (line,) = wire.exchanges(session, 1)
-    return status, line
-
-
-def no_secret_is_in(folder: Path) -> None:
-    files = [p for p in folder.rglob("*") if p.is_file()]
-    assert files
-    for file in files:
-        data = file.read_bytes()
-        assert [s for s in SECRETS if s.encode() in data] == [], file.name
 
 
 def test_captured_tunnelled_and_plain_http_all_pass_the_proxy(
@@ -291,182 +216,6 @@ def test_two_capturing_proxies_with_one_folder_capture_a_call_once(
     assert [e["host"] for e in outer.exchanges("unknown", 1)] == [API]
 
 
-@pytest.mark.parametrize(
-    ("company", "url", "problem"),
-    [
-        ({}, "{user}:wrong@{name}", "rejected the user name or password in HTTPS_PROXY (407)"),
-        ({}, "{name}", "asks for a password (407); add it to HTTPS_PROXY"),
-        ({"answer": 403}, None, f"refused to connect to {API}:443 (403)"),
-        ({"answer": 502}, None, f"refused to connect to {API}:443 (502)"),
-    ],
-)
-def test_a_proxy_that_refuses_is_an_exchange_with_its_error(
-    tmp_path: Path,
-    confdir: Path,
-    api: StandIn,
-    ca: CompanyCA,
-    company: dict[str, Any],
-    url: str | None,
-    problem: str,
-) -> None:
-    with CompanyProxy(routes(api), ca, **company) as proxy:
-        given = url.format(user=USER, name=proxy.name) if url else proxy.url
-        with capturing(tmp_path, confdir, api, {"HTTPS_PROXY": given}) as wire:
-            status, line = ask(wire)
-    expected = f"upstream proxy {proxy.name} {problem}"
-    assert (status, line["error"], line["ended_by"]) == (502, expected, "server_disconnect")
-    assert line["path"] == "/v1/messages"
-    assert wire.proxy.log.read_text().count(f"ccwire: {expected}") == 1
-    assert len(proxy.refused) == 1
-    no_secret_is_in(tmp_path)
-
-
-def test_a_plain_http_request_without_the_password(
-    tmp_path: Path, confdir: Path, api: StandIn
-) -> None:
-    with CompanyProxy(routes(api)) as company:
-        given = {"http_proxy": company.name}
-        with capturing(tmp_path, confdir, api, given, hosts=[PLAIN]) as wire:
-            assert get(wire.proxy.port, PLAIN, None, 80) == 407
-            (line,) = wire.exchanges("unknown", 1)
-    expected = f"upstream proxy {company.name} asks for a password (407); add it to HTTPS_PROXY"
-    assert (line["status"], line["error"]) == (407, expected)
-
-
-@pytest.mark.parametrize("is_http", [True, False])
-def test_a_proxy_that_repeats_its_password(
-    tmp_path: Path, confdir: Path, api: StandIn, is_http: bool
-) -> None:
-    answer = f"NONSENSE Basic {CREDENTIALS} {PASSWORD}\r\n\r\n"
-    if is_http:
-        body = f'{{"error": {{"type": "no", "message": "{USER}:{PASSWORD} {ENCODED}"}}}}'
-        head = f"HTTP/1.1 407 No {PASSWORD}\r\nx-seen: Basic {CREDENTIALS}\r\n"
-        answer = f"{head}location: http://{USER}:{ENCODED}@proxy/\r\n\r\n{body}"
-    with (
-        echo(answer) as company,
-        capturing(tmp_path, confdir, api, variables(company), hosts=[PLAIN]) as wire,
-    ):
-        get(wire.proxy.port, PLAIN, None, 80)
-        (line,) = wire.exchanges("unknown", 1)
-    assert line["status"] == (407 if is_http else None)
-    no_secret_is_in(tmp_path)  # mitmproxy's log too
-
-
-@contextmanager
-def echo(answer: str) -> Iterator[CompanyProxy]:
-    """A proxy that answers every request with the same text."""
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            while self.rfile.readline().strip():
-                pass
-            self.wfile.write(answer.encode())
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield CompanyProxy({}, port=server.server_address[1])
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_is_stopped_is_an_exchange_with_its_error(
-    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA, scheme: str
-) -> None:
-    port = free_port()
-    given = {"HTTPS_PROXY": f"{scheme}://{USER}:{ENCODED}@127.0.0.1:{port}"}
-    with capturing(tmp_path, confdir, api, given) as wire:
-        status, line = ask(wire)
-        with pytest.raises((OSError, http.client.HTTPException)):
-            get(wire.proxy.port, TUNNELLED, ca.file)
-    expected = f"upstream proxy 127.0.0.1:{port} refused the connection"
-    assert (status, line["error"]) == (502, expected)
-    assert wire.proxy.log.read_text().count(f"ccwire: {expected}") == 1
-    no_secret_is_in(tmp_path)
-
-
-def test_a_proxy_that_does_not_answer_is_named_when_the_client_leaves(
-    tmp_path: Path, confdir: Path, api: StandIn
-) -> None:
-    session = new_session()
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(30)
-        port = silent.getsockname()[1]
-        given = {"HTTPS_PROXY": f"http://127.0.0.1:{port}"}
-        with capturing(tmp_path, confdir, api, given) as wire:
-            client = wire.connect()
-            client.request("POST", "/v1/messages", messages_body("hello", session))
-            accepted, _ = silent.accept()
-            with accepted:
-                assert accepted.recv(1000).startswith(b"CONNECT ")
-                client.close()
-                (line,) = wire.exchanges(session, 1)
-    expected = f"upstream proxy 127.0.0.1:{port} did not answer before the client disconnected"
-    assert (line["ended_by"], line["error"]) == ("client_disconnect", expected)
-    assert wire.proxy.log.read_text().count(f"ccwire: {expected}") == 1
-
-
-def test_a_client_that_leaves_a_slow_answer_names_no_proxy(
-    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA
-) -> None:
-    session = new_session()
-    with socket.create_server(("127.0.0.1", 0)) as slow:
-        slow.settimeout(30)
-        mapped = {f"{API}:443": slow.getsockname()[1]}
-        with (
-            CompanyProxy(mapped, ca) as company,
-            capturing(tmp_path, confdir, api, variables(company, ca)) as wire,
-        ):
-            client = wire.connect()
-            client.request("POST", "/v1/messages", messages_body("hello", session))
-            accepted, _ = slow.accept()
-            with accepted:
-                assert accepted.recv(10).startswith(b"POST ")
-                client.close()
-                (line,) = wire.exchanges(session, 1)
-    assert line["ended_by"] == "client_disconnect"
-    assert "upstream proxy" not in line["error"]
-
-
-def test_a_host_that_refuses_is_an_exchange_with_its_error(
-    tmp_path: Path, confdir: Path, api: StandIn
-) -> None:
-    port = free_port()
-    with capturing(tmp_path, confdir, api, {}, hosts=["127.0.0.1"]) as wire:
-        assert get(wire.proxy.port, "127.0.0.1", wire.proxy.ca_cert, port) == 502
-        (line,) = wire.exchanges("unknown", 1)
-    assert (line["path"], line["error"]) == ("/hello", f"127.0.0.1:{port} refused the connection")
-
-
-@pytest.mark.parametrize("of_proxy", [False, True])
-def test_an_untrusted_certificate_is_an_exchange_with_its_error(
-    tmp_path: Path, confdir: Path, api: StandIn, ca: CompanyCA, of_proxy: bool
-) -> None:
-    """The certificate of the host, as the proxy re-signs it, and that of the proxy itself."""
-    with (
-        CompanyProxy(routes(api), ca, host="localhost" if of_proxy else None) as company,
-        capturing(tmp_path, confdir, api, variables(company)) as wire,
-    ):
-        status, line = ask(wire)
-    whose = f"upstream proxy {company.name}" if of_proxy else f"{API}:443"
-    assert status == 502
-    assert line["error"].startswith(f"the certificate of {whose} is not trusted (")
-    assert "NODE_EXTRA_CA_CERTS" in line["error"]
-    assert company.seen == ([] if of_proxy else [f"CONNECT {API}:443"])
-
-
-def test_a_proxy_that_points_at_itself_does_not_loop(
-    tmp_path: Path, confdir: Path, api: StandIn
-) -> None:
-    port = free_port()
-    given = {"HTTPS_PROXY": f"http://127.0.0.1:{port}"}
-    with capturing(tmp_path, confdir, api, given, port=port) as wire:
-        status, line = ask(wire)
-    assert status == 502
-    assert line["error"].startswith(f"upstream proxy 127.0.0.1:{port} is this proxy itself")
-
-
 CALL = """
 import sys, urllib.error, urllib.request
 request = urllib.request.Request(
@@ -571,11 +320,3 @@ def test_an_unusable_option_stops_mitmdump(tmp_path: Path, option: str, problem:
     assert ran.returncode == 1
     assert problem in ran.stdout + ran.stderr
     assert "secret" not in ran.stdout + ran.stderr
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -12,8 +12,8 @@ from ccwire.demo.real.run import MADE_UP_KEY, RealRun, lab_home, parse_result, r
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.demo.stand_in.server import StandIn
 from tests.company import ENCODED, SECRETS, USER, CompanyCA, CompanyProxy
+from tests.e2e.company_rig import free_port, no_secret_is_in
 from tests.e2e.real_rig import NEWEST, RealRig, client_or_skip
-from tests.e2e.test_company_proxy import free_port, no_secret_is_in
 
 HOSTS = ("api.anthropic.com:443", "statsig.anthropic.com:443")
 
