@@ -81,8 +81,10 @@ def test_plain_http_inside_connect_is_captured(tmp_path: Path, confdir: Path, ap
         made = http.client.HTTPConnection("127.0.0.1", wire.proxy.port, timeout=30)
         made.set_tunnel(PLAIN, 80)
         made.request("GET", "/hello", headers={"host": PLAIN})
-        assert made.getresponse().status == 200
+        answer = made.getresponse()
+        answer.read()
         made.close()
+        assert answer.status == 200
         (line,) = wire.exchanges("unknown", 1)
     assert (line["host"], line["path"], line["error"]) == (PLAIN, "/hello", None)
     assert company.seen == [f"CONNECT {PLAIN}:80"]
@@ -98,8 +100,10 @@ def test_a_base_url_on_loopback_passes_the_proxy(
     ):
         made = http.client.HTTPConnection("127.0.0.1", wire.proxy.reverse_port, timeout=30)
         made.request("GET", "/hello")
-        assert made.getresponse().status == 200
+        answer = made.getresponse()
+        answer.read()
         made.close()
+        assert answer.status == 200
         (line,) = wire.exchanges("unknown", 1)
     assert (line["host"], line["path"], line["error"]) == (API, "/hello", None)
     assert company.seen == [f"CONNECT {API}:443"]
