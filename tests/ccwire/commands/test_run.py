@@ -238,7 +238,7 @@ def test_the_hooks_are_added_for_this_run_and_the_users_settings_kept(home: Path
     claude.write_text(
         "#!/bin/sh\n"
         'if [ "$1" = --version ]; then echo "2.1.325 (Claude Code)"; exit; fi\n'
-        'echo "$1"; echo "$2"; shift 2; echo "$@"\n'
+        'echo "$1"; cat "$2"; shift 2; echo; echo "$@"\n'
     )
     claude.chmod(0o755)
     own = home / "own.json"
