@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from mitmproxy import connection, contentviews, ctx, exceptions, http, tls
@@ -51,7 +52,7 @@ class Capture:
     """Captures every exchange with `capture_hosts` and tunnels all other traffic."""
 
     def __init__(self) -> None:
-        self._hosts: Sequence[str] = DEFAULT_HOSTS
+        self._hosts: tuple[str, ...] = DEFAULT_HOSTS
         self._upstream: urllib.parse.SplitResult | None = None
         self._behind_ports: Mapping[int, urllib.parse.SplitResult] = {}
         self._queue: JobQueue | None = None
@@ -279,7 +280,7 @@ class Capture:
         self._queue.put(Ended(flow.id, time.time(), ended_by, error))
 
     def _is_captured(self, host: str, port: int) -> bool:
-        return matches_host(host, self._hosts, port)
+        return _matches(host, port, self._hosts)
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
         if self._chain.is_captured_elsewhere(flow.client_conn):
@@ -298,6 +299,11 @@ class Capture:
         if self._upstream is not None and not self._captures(flow):
             text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
+
+
+@lru_cache(maxsize=1024)  # asked several times per request, of a long list of patterns
+def _matches(host: str, port: int, hosts: tuple[str, ...]) -> bool:
+    return matches_host(host, hosts, port)
 
 
 def _sink(paths: CapturePaths) -> Sink:
