@@ -2,9 +2,12 @@
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
+
+from ccwire.wire.regular_file import NO_LINKS, insist_on_regular
 
 try:
     import fcntl
@@ -12,7 +15,7 @@ except ImportError:  # Windows: one proxy per folder
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = NO_LINKS | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextlib.contextmanager
@@ -25,9 +28,9 @@ def locked(folder: Path) -> Iterator[IO[bytes]]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a temporary file in the same folder, then rename it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with open_file(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC) as file:
+        with open_file(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY) as file:
             write_all(file, data)
         temporary.replace(path)
     except OSError:
@@ -74,8 +77,14 @@ def read_file(path: Path) -> bytes:
 
 
 def open_file(path: Path, flags: int) -> IO[bytes]:
-    descriptor = os.open(path, flags | _NO_LINKS, 0o600)
-    if flags & os.O_CREAT:
-        os.fchmod(descriptor, 0o600)
+    """Open a regular file, created with mode 0600; a link or a pipe in its place is an error."""
+    descriptor = os.open(path, flags | _FLAGS, 0o600)
+    try:
+        insist_on_regular(descriptor, path)
+        if flags & os.O_CREAT:
+            os.fchmod(descriptor, 0o600)
+    except BaseException:
+        os.close(descriptor)
+        raise
     modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
     return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)], buffering=0)

@@ -13,6 +13,7 @@ from ccwire.output.tables import console, progress_bar
 from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
 from ccwire.wire.format import UNKNOWN, short_id
 from ccwire.wire.json_text import dump, parse_json
+from ccwire.wire.regular_file import read_regular
 from correlate.captures.folder import read_exchanges, session_folders, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
 from correlate.reconcile.forks import ForkOrigins
@@ -156,7 +157,7 @@ def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
 
 def _result(path: Path) -> ClientTotals:
     """Read the client's printed result: an object, an array, or one event per line."""
-    text = path.read_bytes()
+    text = read_regular(path)
     try:
         printed = parse_json(text)
     except ValueError:

@@ -11,6 +11,7 @@ from ccwire.command_name import command_line
 from ccwire.options import UserError, json_option
 from ccwire.output.json_output import print_json
 from ccwire.output.tables import Column, console, numbered, print_table, progress_bar
+from ccwire.wire.regular_file import read_regular
 from ccwire.wire.versions import parse_version, version_range
 from correlate.schema.baseline import baseline_version, shipped
 from correlate.schema.compare.change import SchemaChange
@@ -209,7 +210,7 @@ def _apart(given: Iterable[Path]) -> tuple[list[dict[str, Field]], list[Path]]:
     rest: list[Path] = []
     for path in given:
         try:
-            earlier.append(loads(path.read_bytes() if path.is_file() else b""))
+            earlier.append(loads(read_regular(path) if path.is_file() else b""))
         except NotASnapshot:
             rest.append(path)
     return earlier, rest
@@ -217,7 +218,7 @@ def _apart(given: Iterable[Path]) -> tuple[list[dict[str, Field]], list[Path]]:
 
 def _load(path: Path) -> dict[str, Field]:
     try:
-        return loads(path.read_bytes())
+        return loads(read_regular(path))
     except NotASnapshot as error:
         raise UserError(
             f"{path} is not a snapshot ({error}); make one with `{command_line('schema observe')}`."

@@ -9,6 +9,8 @@ import orjson
 _AROUND = 8  # levels of nesting that a capture file puts around what it embeds
 _DEEPEST = 300
 _TOO_DEEP = "<nested too deeply>"
+_LARGEST_DOUBLE = 1.7e308
+LARGEST_WHOLE = 10**12
 
 
 def embeddable(data: bytes) -> Any:
@@ -100,10 +102,12 @@ def text(value: object) -> str | None:
 
 
 def number(value: object) -> float | None:
-    """The value if it is a number; true and false are none."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """The value if it is a finite number that a double can hold; true and false are none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and abs(value) <= _LARGEST_DOUBLE else None
 
 
 def whole(value: object) -> int | None:
-    """The value if it is a whole number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """The value if it is a whole number of a size that counts have."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and abs(value) <= LARGEST_WHOLE else None

@@ -18,6 +18,7 @@ from ccwire.wire.format import (
     parse_manifest,
 )
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.regular_file import read_regular
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.packed import packed_name, read_packed
 from correlate.transcript.locate import ClaudeDir, SessionFiles
@@ -55,11 +56,23 @@ def transcript_files(claude: ClaudeDir, folder: Path, session_id: str) -> Sessio
 
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest; if it is missing or damaged, one with only the session id."""
-    path = folder / MANIFEST
     try:
-        return parse_manifest(path.read_bytes() if path.is_file() else b"")
-    except (FileNotFoundError, ValueError):
+        return parse_manifest(read_regular(folder / MANIFEST, follow=False))
+    except (OSError, ValueError):
         return Manifest(session_id=folder.name)
+
+
+def manifest_flaw(folder: Path) -> str | None:
+    """Return why the manifest cannot be used; None if it can, or if there is none."""
+    try:
+        parse_manifest(read_regular(folder / MANIFEST, follow=False))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror or "not readable"
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def read_exchanges(folder: Path) -> list[Exchange]:
@@ -68,14 +81,18 @@ def read_exchanges(folder: Path) -> list[Exchange]:
 
 
 def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
-    """Return the exchanges in file order, and the numbers of malformed lines."""
+    """Return the exchanges in file order, and the numbers of malformed lines.
+
+    Line 0 is the whole file, if it is not readable.
+    """
     exchanges: list[Exchange] = []
     bad: list[int] = []
     try:
-        path = folder / EXCHANGES
-        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+        lines = read_regular(folder / EXCHANGES, follow=False).split(b"\n")
     except FileNotFoundError:
         return [], []
+    except OSError:
+        return [], [0]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -117,7 +134,7 @@ def _read(folder: Path, sequence: int, direction: Direction) -> dict[str, Any]:
     if path is None:
         raise FileNotFoundError(f"{folder.name} has no {direction} file {sequence:04d}")
     packed = None if path.exists() else read_packed(folder, (sequence, direction))
-    value = parse_json(path.read_bytes() if packed is None else packed)
+    value = parse_json(read_regular(path, follow=False) if packed is None else packed)
     if not isinstance(value, dict):
         raise ValueError(f"{path.name} is not a capture file")
     return value

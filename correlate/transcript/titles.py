@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.safe_text import one_line
 
 _END_BYTES = 1 << 18
@@ -19,7 +20,7 @@ def title_of(transcript: Path) -> str | None:
     """Return the newest title in the file, else the one in the index, else the first prompt."""
     try:
         size = transcript.stat().st_size
-        with transcript.open("rb") as file:
+        with open_regular(transcript) as file:
             head = file.read(_END_BYTES)
             file.seek(max(0, size - _END_BYTES))
             tail = file.read(_END_BYTES)
@@ -69,7 +70,7 @@ def _prompt(record: dict[str, Any]) -> str | None:
 
 def _indexed(transcript: Path) -> str | None:
     try:
-        index = parse_json((transcript.parent / "sessions-index.json").read_bytes())
+        index = parse_json(read_regular(transcript.parent / "sessions-index.json"))
     except (OSError, ValueError):
         return None
     entries = index.get("entries") if isinstance(index, dict) else index
