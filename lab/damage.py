@@ -102,7 +102,7 @@ def _of_bytes(path: Path, rng: random.Random, _: Path) -> None:
         case 0:
             del data[rng.randint(0, len(data)) :]
         case 1:
-            for _ in range(rng.choice((1, 10, 100))):
+            for _time in range(rng.choice((1, 10, 100))):
                 if data:
                     data[rng.randrange(len(data))] = rng.randrange(256)
         case 2:
@@ -115,7 +115,7 @@ def _of_bytes(path: Path, rng: random.Random, _: Path) -> None:
         case 5:
             data[:] = _deep(rng)
         case 6:
-            data += data
+            data *= 2
     path.write_bytes(data)
 
 
@@ -205,9 +205,7 @@ def _write_named(path: Path, suffix: str) -> None:
         return  # the system refuses the name
 
 
-def _rewrite(
-    path: Path, rng: random.Random, change: Callable[[Json], Json], most: int = 5
-) -> None:
+def _rewrite(path: Path, rng: random.Random, change: Callable[[Json], Json], most: int = 5) -> None:
     """Change the JSON of a file, or of up to `most` lines; leave what is not JSON."""
     data = path.read_bytes()
     lines = data.splitlines(keepends=True) if path.suffix in (".jsonl", ".part") else [data]

@@ -107,7 +107,7 @@ def process_of(entry: JsonObject) -> tuple[int, float] | None:
     if not isinstance(metadata, dict):
         return None
     pid, created_at = metadata.get("claude_pid"), metadata.get("process_created_at")
-    if type(pid) is not int or type(created_at) not in (int, float):
+    if type(pid) is not int or not isinstance(created_at, (int, float)):
         return None
     # The file may contain anything: a pid that no system has, NaN.
     is_possible = 0 < pid < 1 << 31 and 0 <= created_at < 1e12

@@ -7,7 +7,7 @@ sums, prices, tables and the report are derived from those lines.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from ccwire.wire.json_text import LARGEST_WHOLE
 
@@ -113,7 +113,7 @@ def _joined(before: Group | None, name: str, made: Mapping[str, Any]) -> Group:
     )
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: Any) -> TypeGuard[int]:
     """Whether it is a number of tokens that may be added up: neither negative nor absurd."""
     return type(value) is int and 0 <= value <= LARGEST_WHOLE
 

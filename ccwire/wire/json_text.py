@@ -103,11 +103,13 @@ def text(value: object) -> str | None:
 
 def number(value: object) -> float | None:
     """The value if it is a finite number that a double can hold; true and false are none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and abs(value) <= _LARGEST_DOUBLE else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= _LARGEST_DOUBLE else None
 
 
 def whole(value: object) -> int | None:
     """The value if it is a whole number of a size that counts have."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_whole and abs(value) <= LARGEST_WHOLE else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= LARGEST_WHOLE else None

@@ -85,11 +85,13 @@ def described(path: Path) -> PackedFile:
     """The index entry of an unpacked file."""
     with open_regular(path, follow=False) as file:
         status = os.fstat(file.fileno())
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while piece := file.read(_BUFFER):
+            digest.update(piece)
     if status.st_size > _LARGEST_FILE:
         raise PackDamaged(f"{path.name} is too large to pack")
     written_at = min(max(status.st_mtime_ns, 0), _LATEST)
-    return PackedFile(path.name, status.st_size, _MODE, written_at, digest)
+    return PackedFile(path.name, status.st_size, _MODE, written_at, digest.hexdigest())
 
 
 def write_pack(target: Path, before: Path | None, paths: Sequence[Path]) -> list[PackedFile]:

@@ -8,14 +8,14 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _LARGEST = 2 << 30  # that is read at once
 
 
-def open_regular(path: Path, *, follow: bool = True, buffering: int = -1) -> IO[bytes]:
+def open_regular(path: Path, *, follow: bool = True, buffering: int = -1) -> BinaryIO:
     """Open a regular file for reading; raise OSError for anything else.
 
     Without `follow`, a symbolic link is refused: nothing in a capture folder is one.

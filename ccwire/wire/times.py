@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from ccwire.wire.json_text import number
 
-
 LATEST = 253_402_000_000  # `datetime` represents years up to 9999, in any time zone
 
 

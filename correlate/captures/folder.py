@@ -18,6 +18,7 @@ from ccwire.wire.format import (
     parse_manifest,
 )
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.pack import PackDamaged
 from ccwire.wire.regular_file import read_regular
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.packed import packed_name, read_packed
@@ -104,12 +105,15 @@ def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
 
 
 def request_file(folder: Path, sequence: int) -> Path | None:
-    """Return the path of a request file; a packed one does not exist there as a file."""
-    return _exchange_file(folder, sequence, "req")
+    """Return the path of a request file; a packed one does not exist there as a file.
+
+    None if there is none, or if the pack that may contain it is damaged.
+    """
+    return _file_if_known(folder, sequence, "req")
 
 
 def response_file(folder: Path, sequence: int) -> Path | None:
-    return _exchange_file(folder, sequence, "resp")
+    return _file_if_known(folder, sequence, "resp")
 
 
 def read_request(folder: Path, sequence: int) -> dict[str, Any]:
@@ -119,6 +123,13 @@ def read_request(folder: Path, sequence: int) -> dict[str, Any]:
 
 def read_response(folder: Path, sequence: int) -> dict[str, Any]:
     return _read(folder, sequence, "resp")
+
+
+def _file_if_known(folder: Path, sequence: int, direction: Direction) -> Path | None:
+    try:
+        return _exchange_file(folder, sequence, direction)
+    except (PackDamaged, OSError):
+        return None
 
 
 def _exchange_file(folder: Path, sequence: int, direction: Direction) -> Path | None:

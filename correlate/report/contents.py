@@ -3,7 +3,7 @@
 A piece is a text with a title; the page has a limited number of bytes per call for them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from correlate.compare.requests import ChangeKind, RequestChange, parting
 from correlate.report.blocks import content_text, readable
 from correlate.report.fit import fitted
 from correlate.report.request_sizes import json_size
+
+type Clean = Callable[[str], str]
 
 _PIECE_BYTES = 160  # size of a piece on the page without its text
 _PARAMETER_LENGTH = 80
@@ -90,16 +92,19 @@ def turn_pieces(in_transcript: Sequence[tuple[Block, Any]]) -> tuple[Piece, ...]
 
 
 def fit_to_page(
-    added: Added | None, answer: Sequence[Piece], budget: int
+    added: Added | None, answer: Sequence[Piece], budget: int, clean: Clean = str
 ) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], int]:
-    """Return both as plain values within `budget` bytes, and the number of omitted pieces."""
+    """Return both as plain values within `budget` bytes, and the number of omitted pieces.
+
+    `clean` redacts a text before it is cut.
+    """
     most = max(4, budget // (2 * _PIECE_BYTES))
     asked = added.pieces if added else ()
     kept_answer = list(answer)[:most]
     kept_asked = list(asked)[-max(2, most - len(kept_answer)) :]  # the newest messages are last
     left_out = len(asked) + len(answer) - len(kept_asked) - len(kept_answer)
     pieces = [*kept_asked, *kept_answer]
-    shown = _fit(pieces, budget - _PIECE_BYTES * len(pieces))
+    shown = _fit(pieces, budget - _PIECE_BYTES * len(pieces), clean)
     first, rest = shown[: len(kept_asked)], shown[len(kept_asked) :]
     request = None
     if added:
@@ -108,8 +113,8 @@ def fit_to_page(
     return request, rest, left_out
 
 
-def _fit(pieces: Sequence[Piece], budget: int) -> list[Mapping[str, Any]]:
-    texts = [text for piece in pieces for text in (piece.text, piece.other or "")]
+def _fit(pieces: Sequence[Piece], budget: int, clean: Clean) -> list[Mapping[str, Any]]:
+    texts = [clean(text) for piece in pieces for text in (piece.text, piece.other or "")]
     shown = fitted(texts, max(budget, 0))
     found: list[Mapping[str, Any]] = []
     for piece, text, other in zip(pieces, shown[::2], shown[1::2], strict=True):

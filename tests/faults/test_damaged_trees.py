@@ -6,6 +6,7 @@
 import itertools
 import multiprocessing
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ TREES = int(os.environ.get("CCWIRE_TREES", "60"))
 _FIRST = int(os.environ.get("CCWIRE_FIRST_TREE", "0"))
 _ELSEWHERE = {"demo", "run", "proxy"}  # these start programs
 _MOST_SHOWN = 20
+_MOST_MEMORY = 3 << 30  # a file that claims to be endless must not end the machine
 
 
 @pytest.fixture(scope="module")
@@ -41,4 +43,5 @@ def test_every_reading_command_is_run() -> None:
 
 
 def _check(given: tuple[Path, int]) -> list[TreeFailure]:
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     return check_seed(*given)

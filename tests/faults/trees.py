@@ -73,7 +73,9 @@ class TreeFailure:
     problem: str
 
     def __str__(self) -> str:
-        return f"seed {self.seed}, {'; '.join(self.damage)}\n  ccwire {self.command}: {self.problem}"
+        return (
+            f"seed {self.seed}, {'; '.join(self.damage)}\n  ccwire {self.command}: {self.problem}"
+        )
 
 
 def build_base(root: Path) -> None:
