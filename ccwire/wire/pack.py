@@ -125,6 +125,8 @@ def restore(pack: Path, folder: Path) -> list[PackedFile]:
     """Restores every file byte for byte; one that is already unpacked must be identical."""
     index = read_index(pack)
     for entry, data in members(pack):
+        if _digest(data) != entry.sha256:
+            raise PackDamaged(f"{entry.name} in {pack.name} does not match its digest")
         target = folder / entry.name
         if not os.path.lexists(target):
             _restore_one(target, entry, data)

@@ -16,8 +16,9 @@ from ccwire.wire.format import (
     is_session_id,
     parse_file_name,
 )
-from ccwire.wire.json_text import as_dict, parse_object
+from ccwire.wire.json_text import as_dict, parse_object, text, whole
 from ccwire.wire.regular_file import open_regular
+from ccwire.wire.times import moment
 from ccwire.wire.vocabulary import ENDPOINT_KINDS, one_of
 from correlate.captures.folder import read_manifest
 from correlate.watch.frame import InFlight, SeenCall, SessionWatch
@@ -123,7 +124,7 @@ class CaptureTail:
             if known is None or (known.status is None and size != known.part_bytes):
                 with open_regular(part, follow=False) as file:
                     known = _flight(part, file.read(_HEAD_BYTES))
-        except (OSError, ValueError, TypeError):  # gone, or not a part file
+        except OSError:  # gone, or not a file
             return None
         if known is None:
             return None
@@ -144,13 +145,13 @@ def _flight(part: Path, data: bytes) -> InFlight | None:
     return InFlight(
         flow_id=str(request.get("flow_id")),
         sequence=name[0],
-        started=float(base.get("started") or 0.0),
+        started=moment(base.get("started")) or 0.0,
         kind=one_of(ENDPOINT_KINDS, base.get("kind")) or "other",
-        model=base.get("model"),
-        agent_id=facts.get("agent_id"),
-        agent_type=facts.get("agent_type"),
-        status=response.get("status"),
-        first_byte=response.get("at"),
+        model=text(base.get("model")),
+        agent_id=text(facts.get("agent_id")),
+        agent_type=text(facts.get("agent_type")),
+        status=whole(response.get("status")),
+        first_byte=moment(response.get("at")),
     )
 
 

@@ -54,7 +54,7 @@ COMMANDS = (
 SECONDS = 10
 _SECRET = "the-secret-outside"
 # What a terminal would obey or hide, line feeds and tabs aside.
-_UNSAFE = re.compile(
+UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
@@ -153,7 +153,7 @@ def _problem_of(ran: Result) -> str | None:
     printed = ran.output
     if "Traceback" in printed:
         return "printed a traceback"
-    if unsafe := _UNSAFE.search(printed):
+    if unsafe := UNSAFE.search(printed):
         around = printed[max(0, unsafe.start() - 40) : unsafe.end() + 10]
         return f"printed {unsafe[0]!r} in {around!r}"
     if _SECRET in printed:
