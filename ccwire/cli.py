@@ -1,13 +1,17 @@
 """The `ccwire` command: imports a subcommand's module and runs it."""
 
 import importlib
+import sys
 from typing import Any
 
 import click
 
 from ccwire.options import UserError
 from ccwire.output.terminal import log_safely, safe
+from ccwire.wire.json_text import DEEPEST_PARSED
 from ccwire.wire.pack import PackDamaged
+
+_FRAMES_PER_LEVEL = 16  # that walking one level of JSON takes; captured JSON may be that deep
 
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
@@ -63,6 +67,7 @@ class LazyGroup(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         log_safely()
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES_PER_LEVEL * DEEPEST_PARSED))
         return super().main(*args, **extra)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -22,7 +22,7 @@ SECRET = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
 
 def shown(*objects: object) -> str:
     out = io.StringIO()
-    SafeConsole(file=out, width=200, markup=False).print(*objects)  # type: ignore[arg-type]
+    SafeConsole(file=out, width=200, markup=False).print(*objects)
     return out.getvalue()
 
 
