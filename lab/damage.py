@@ -213,7 +213,7 @@ def _rewrite(path: Path, rng: random.Random, change: Callable[[Json], Json], mos
     for place in chosen:
         try:
             value = json.loads(lines[place])
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         lines[place] = json.dumps(change(value)).encode() + b"\n"
     path.write_bytes(b"".join(lines))

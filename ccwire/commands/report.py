@@ -57,7 +57,7 @@ def command(
     target = output or Path(f"ccwire-report-{short_id(found.session_id)}.html")
     try:
         target.touch(mode=0o600)  # as private as the capture that it shows
-        size = target.write_bytes(page.encode())
+        size = target.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise UserError(
             f"cannot write {target} ({error.strerror}); give another file with -o."

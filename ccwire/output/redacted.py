@@ -5,9 +5,9 @@ Captures are redacted when they are written; a transcript contains what the user
 installation's key, the hashes in the marks are comparable within one command only.
 """
 
+import os
 import secrets
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import click
@@ -70,13 +70,14 @@ def _each(value: Any, seen: dict[str, str]) -> Any:
 
 
 def _redactor() -> Redactor:
-    return _redactor_of(default_sessions_path().parent / KEY_FILE)
+    return _redactor_of(os.environ.get("CCWIRE_SESSIONS"), os.environ.get("HOME"))
 
 
 @lru_cache(maxsize=4)
-def _redactor_of(path: Path) -> Redactor:
+def _redactor_of(*_: str | None) -> Redactor:
+    """Return the redactor of the installation that these variables name."""
     try:
-        key = read_regular(path).strip()
+        key = read_regular(default_sessions_path().parent / KEY_FILE).strip()
     except OSError:
         key = b""
     usable = _SHORTEST_KEY <= len(key) <= _LONGEST_KEY

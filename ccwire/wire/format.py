@@ -181,7 +181,10 @@ def parse_file_name(name: str) -> tuple[int, Direction] | None:
 
 def parse_manifest(data: bytes) -> Manifest:
     """Parses `manifest.json`; raises ValueError if the file cannot be continued."""
-    return Manifest.from_json(parse_json(data))
+    manifest = Manifest.from_json(parse_json(data))
+    if not is_session_id(manifest.session_id):
+        raise ValueError("session_id is not a session id")
+    return manifest
 
 
 def parse_exchange(line: bytes) -> Exchange:

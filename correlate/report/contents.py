@@ -3,7 +3,7 @@
 A piece is a text with a title; the page has a limited number of bytes per call for them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,8 @@ from correlate.captures.content import Block
 from correlate.compare.answers import BlockVerdict, answer_findings
 from correlate.compare.requests import ChangeKind, RequestChange, parting
 from correlate.report.blocks import content_text, readable
-from correlate.report.fit import fitted
+from correlate.report.fit import Clean, fitted
 from correlate.report.request_sizes import json_size
-
-type Clean = Callable[[str], str]
 
 _PIECE_BYTES = 160  # size of a piece on the page without its text
 _PARAMETER_LENGTH = 80
@@ -96,7 +94,7 @@ def fit_to_page(
 ) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], int]:
     """Return both as plain values within `budget` bytes, and the number of omitted pieces.
 
-    `clean` redacts a text before it is cut.
+    `clean` redacts a text that is cut.
     """
     most = max(4, budget // (2 * _PIECE_BYTES))
     asked = added.pieces if added else ()
@@ -114,8 +112,8 @@ def fit_to_page(
 
 
 def _fit(pieces: Sequence[Piece], budget: int, clean: Clean) -> list[Mapping[str, Any]]:
-    texts = [clean(text) for piece in pieces for text in (piece.text, piece.other or "")]
-    shown = fitted(texts, max(budget, 0))
+    texts = [text for piece in pieces for text in (piece.text, piece.other or "")]
+    shown = fitted(texts, max(budget, 0), clean)
     found: list[Mapping[str, Any]] = []
     for piece, text, other in zip(pieces, shown[::2], shown[1::2], strict=True):
         values: dict[str, Any] = {"title": visible(piece.title), "text": text.text}

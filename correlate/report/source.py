@@ -25,7 +25,6 @@ from correlate.reconcile.result import Finding, Reconciliation
 from correlate.reconcile.totals import Totals, totals_of
 from correlate.report.contents import (
     Added,
-    Clean,
     Piece,
     added_by,
     answer_pieces,
@@ -33,6 +32,7 @@ from correlate.report.contents import (
     fit_to_page,
     turn_pieces,
 )
+from correlate.report.fit import Clean
 from correlate.report.request_sizes import RequestSizes, request_sizes
 from correlate.report.threads import MAIN, lane_of
 from correlate.transcript.locate import ClaudeDir, first_cwd
@@ -81,7 +81,7 @@ def read_source(
 ) -> Source:
     """Read a session; `progress` is called with bytes that add up to `content_size`.
 
-    `clean` redacts a text; it is called before texts are cut, so that no part of a secret remains.
+    `clean` redacts texts that are cut, so that no part of a secret remains.
     """
     manifest = session_manifest(folder, session.session_id)
     transcripts = transcript_files(claude, folder, session.session_id).main
