@@ -147,15 +147,14 @@ def _of_file_system(path: Path, rng: random.Random, outside: Path) -> None:
 
 def _of_pack(path: Path, rng: random.Random, _: Path) -> None:
     """Rebuild the pack with a false index or other members; also as a bomb."""
-    with (
-        path.open("rb") as file,
-        zstandard.ZstdDecompressor().stream_reader(file) as stream,
-        tarfile.open(fileobj=io.BytesIO(stream.read())) as tar,
-    ):
-        found = [(member, tar.extractfile(member)) for member in tar.getmembers()]
-        members = [(member, data.read() if data else b"") for member, data in found]
-    index = json.loads(members[0][1])
+    try:
+        members = _unpacked(path)
+        index = json.loads(members[0][1])
+    except (zstandard.ZstdError, tarfile.TarError, ValueError, LookupError, RecursionError):
+        return  # damaged already
     files = members[1:]
+    if not files or not isinstance(index, list) or not all(isinstance(e, dict) for e in index):
+        return
     match rng.randrange(9):
         case 0 | 1:
             index = _replaced(index, rng, rng.choice((1, 3, 20)))
@@ -173,10 +172,10 @@ def _of_pack(path: Path, rng: random.Random, _: Path) -> None:
         case 6:
             odd = rng.choice(("/etc/x", "../x", "0001_req_../../x.json", "0001_req_\x1b[2J.json"))
             rng.choice(files)[0].name = odd
-            if rng.random() < 0.5:
+            if index and rng.random() < 0.5:
                 index[rng.randrange(len(index))]["name"] = odd
         case 7:
-            entry = index[rng.randrange(len(index))]
+            entry = index[rng.randrange(len(index))] if index else {}
             entry["mode"] = 0o4777
             entry["mtime_ns"] = rng.choice((-1, 10**30, 2**63, 10**18 * 300))
         case 8:
@@ -185,6 +184,16 @@ def _of_pack(path: Path, rng: random.Random, _: Path) -> None:
             files[place] = (files[place][0], bomb)
     members = [(members[0][0], json.dumps(index).encode()), *files]
     path.write_bytes(_packed(members))
+
+
+def _unpacked(path: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
+    with (
+        path.open("rb") as file,
+        zstandard.ZstdDecompressor().stream_reader(file) as stream,
+        tarfile.open(fileobj=io.BytesIO(stream.read())) as tar,
+    ):
+        found = [(member, tar.extractfile(member)) for member in tar.getmembers()]
+        return [(member, data.read() if data else b"") for member, data in found]
 
 
 def _packed(members: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:

@@ -28,7 +28,7 @@ class NotASnapshot(ValueError):
 
 
 @dataclass
-class _File:
+class _FileFields:
     """The fields of the file, as they are checked."""
 
     versions: list[str]
@@ -36,13 +36,13 @@ class _File:
 
 
 @dataclass
-class _Bucket:
+class _BucketFields:
     fields: dict[str, Any]
     versions: list[str] = field(default_factory=list)
 
 
 @dataclass
-class _Entry:
+class _EntryFields:
     types: dict[str, Count]
     values: dict[str, Count] = field(default_factory=dict)
     open: bool = False
@@ -52,7 +52,11 @@ class _Entry:
     absent: str | None = None
 
 
-_FILE, _BUCKET, _ENTRY = FieldChecks(_File), FieldChecks(_Bucket), FieldChecks(_Entry)
+_FILE, _BUCKET, _ENTRY = (
+    FieldChecks(_FileFields),
+    FieldChecks(_BucketFields),
+    FieldChecks(_EntryFields),
+)
 
 
 def dumps(snapshot: Snapshot) -> str:
