@@ -27,10 +27,11 @@ from addon.identity.processes import ProcessResolver, ProcessTable
 from addon.launch.base_url import reverse_servers
 from addon.launch.proxy_log import Connections
 from addon.recording import process
-from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen, Sink
-from addon.recording.process import RemoteSink
+from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen
+from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
-from addon.recording.start import CapturePaths, new_redactor, prepare, recorder_for
+from addon.recording.replay import take_over
+from addon.recording.start import CapturePaths, new_redactor, prepare
 from addon.redaction.log_records import redact_log_records
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id
@@ -55,7 +56,7 @@ class Capture:
         self._hosts: tuple[str, ...] = DEFAULT_HOSTS
         self._upstream: urllib.parse.SplitResult | None = None
         self._behind_ports: Mapping[int, urllib.parse.SplitResult] = {}
-        self._queue: JobQueue | None = None
+        self._queue: JobQueue | JournalQueue | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
         self._connections = Connections()
@@ -235,7 +236,7 @@ class Capture:
         )
         prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)
-        self._queue = JobQueue(_sink(paths), self._resolver.process)
+        self._queue = _queue(paths, self._resolver)
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
             ctx.options.update(flow_detail=0)  # its log lines contain unredacted URLs
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):
@@ -306,17 +307,17 @@ def _matches(host: str, port: int, hosts: tuple[str, ...]) -> bool:
     return matches_host(host, hosts, port)
 
 
-def _sink(paths: CapturePaths) -> Sink:
-    """Return the pipe to a writer process, or a recorder in this process if none can start."""
+def _queue(paths: CapturePaths, resolver: ProcessResolver) -> JobQueue | JournalQueue:
+    """Return a journal with a writer process, or a recorder in this process if that cannot be."""
     if process.is_possible():
         try:
-            return RemoteSink(paths)
+            return JournalQueue(paths, resolver.future)
         except OSError as error:
             logger.warning(
                 f"ccwire: could not start the writer process ({error.strerror});"
                 " writing in the proxy process"
             )
-    return recorder_for(paths)
+    return JobQueue(take_over(paths, None), resolver.process)
 
 
 def _who_left(flow: http.HTTPFlow) -> EndedBy:

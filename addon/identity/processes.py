@@ -45,6 +45,10 @@ class ProcessResolver:
         while len(self._found) > _KEPT:
             self._found.popitem(last=False)
 
+    def future(self, connection_id: str) -> Future[ClientProcess | None] | None:
+        """Return the result of the lookup, which may still be running; None if there is none."""
+        return self._found.get(connection_id)
+
     def process(self, connection_id: str) -> ClientProcess | None:
         future = self._found.get(connection_id)
         if future is None:

@@ -59,7 +59,9 @@ class JobQueue:
         if not self._wake.is_set():
             self._wake.set()
 
-    def tee(self, flow_id: str) -> Callable[[bytes], bytes]:
+    def tee(
+        self, flow_id: str, crowded: Callable[[], None] | None = None
+    ) -> Callable[[bytes], bytes]:
         """Return a callable that queues a copy of each chunk and returns it unchanged."""
         append = self._jobs.append
         wake = self._wake

@@ -7,7 +7,7 @@ Called from one thread only. An exchange whose process is known but has no sessi
 import logging
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from addon.recording.jobs import (
     ResponseSeen,
 )
 from addon.recording.pending import Filed, Pending, PendingExchanges
+from addon.recording.recovery import LeftPart
 from addon.recording.request import RequestRecord, request_record
 from addon.recording.response import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.redaction.redactor import Redactor
@@ -40,7 +41,7 @@ from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
 from addon.storage.traffic_log import summary
 from ccwire.wire.endpoints import CALL_KINDS
-from ccwire.wire.format import Gap
+from ccwire.wire.format import UNKNOWN, Gap
 from ccwire.wire.json_text import dump
 from ccwire.wire.vocabulary import EndedBy, GapKind
 
@@ -87,6 +88,16 @@ class Recorder:
         self._adoption = Adoption(store)
         self._drift = DriftWatch(self._note_drift)
         self._logged: set[str] = set()
+        self._left: dict[str, LeftPart] = {}  # of exchanges that are replayed
+        self._done: frozenset[str] = frozenset()  # flows that are replayed, but recorded already
+
+    def resume(self, parts: Mapping[str, LeftPart], done: Collection[str]) -> None:
+        """Expect a replay: of exchanges with a part file, and of ones that are in the index."""
+        self._left, self._done = dict(parts), frozenset(done)
+
+    def is_open(self, flow_id: str) -> bool:
+        """Return whether the exchange is in flight."""
+        return flow_id in self._open
 
     def handle(self, job: Job) -> None:
         """Process one job of the queue; `addon.recording.jobs` defines them."""
@@ -105,14 +116,21 @@ class Recorder:
                 self._failed(failed_flow, cause)
 
     def _begin(self, seen: RequestSeen, process: ClientProcess | None) -> None:
+        if seen.flow_id in self._done:
+            return
         record = request_record(seen, self._redactor)
         if process is not None and record.facts.claude_version:
             self._lookup.is_client(process, record.facts.claude_version)
         elif process is not None and _is_program(record):
             self._lookup.is_program(process)
         identity = self._identify(record, process)
+        left = self._left.pop(seen.flow_id, None)
+        slot = self._store.reopen_slot(left.path, record.base["path"]) if left else None
+        if left is not None and slot is not None:  # numbered already, in the session known then
+            folder = slot.folder.name
+            identity = Identity(None if folder == UNKNOWN else folder, left.identified_by)
         try:
-            self._open[seen.flow_id] = self._opened(seen, record, identity, process)
+            self._open[seen.flow_id] = self._opened(seen, record, identity, process, slot)
         except OSError as error:  # the session is known here, so record the loss in its manifest
             self._lose(identity.session_id, None, error)
 
@@ -215,7 +233,7 @@ class Recorder:
                 self._gap(
                     exchange.identity.session_id, "recovered", exchange, "the proxy was killed"
                 )
-                self._end(flow_id, time.time(), "proxy_stopped", "the proxy was killed")
+                self._end(flow_id, _last_seen(exchange), "proxy_stopped", "the proxy was killed")
             except Exception as error:
                 self._failed(flow_id, error)
         self.settle()
@@ -242,10 +260,11 @@ class Recorder:
         record: RequestRecord,
         identity: Identity,
         process: ClientProcess | None,
+        slot: Slot | None,
     ) -> _OpenExchange:
         if identity.session_id is None:
             self._adoption.hold()
-        slot = self._store.open_slot(identity.session_id, record.base["path"])
+        slot = slot or self._store.open_slot(identity.session_id, record.base["path"])
         exchange = _OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
             slot.note(dump({"request": _part_head(exchange)}))
@@ -382,6 +401,11 @@ def _process_fields(exchange: _OpenExchange) -> dict[str, Any]:
         "pid": process.pid if process else None,
         "process_started": process.created if process else None,
     }
+
+
+def _last_seen(exchange: _OpenExchange) -> float:
+    answered = exchange.response.at if exchange.response else exchange.request_ended
+    return exchange.last_byte or answered
 
 
 def _ids(exchange: _OpenExchange) -> dict[str, Any]:

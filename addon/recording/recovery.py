@@ -2,8 +2,9 @@
 
 import logging
 import time
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from addon.identity.session import Identity
 from addon.recording.body import joined_headers
@@ -15,7 +16,8 @@ from addon.storage.folder import CaptureStore
 from addon.storage.index import enter_once, recount
 from addon.storage.move import MOVED, finish_move
 from ccwire.wire.format import UNKNOWN, Exchange, Gap, parse_file_name
-from ccwire.wire.json_text import parse_json
+from ccwire.wire.json_text import parse_json, text
+from ccwire.wire.vocabulary import IDENTIFIED_BY, IdentifiedBy, one_of
 
 logger = logging.getLogger("ccwire")
 
@@ -25,13 +27,18 @@ _IN_FLIGHT = "the proxy was killed while this exchange was in flight"
 _UNREADABLE = ".unreadable"
 
 
-def recover(store: CaptureStore) -> int:
-    """Finish every abandoned part file and return how many there were."""
+def recover(store: CaptureStore, replayed: Collection[str] = ()) -> int:
+    """Finish every abandoned part file and return how many there were.
+
+    Those of flows that a journal replays stay as they are.
+    """
     count = 0
     for folder in store.session_folders():
         for part, file in store.abandoned_parts(folder):
             try:
                 lines = _whole_lines(file.read())
+                if lines and _flow_id(lines) in replayed:
+                    continue
                 if lines:  # else the proxy was killed before it wrote anything
                     _finish(store, part, lines)
                     count += 1
@@ -40,6 +47,30 @@ def recover(store: CaptureStore) -> int:
                 _set_aside(part, error)
         store.clear_temporaries(folder)
     return count
+
+
+class LeftPart(NamedTuple):
+    """The part file of an exchange whose writer died, and what had identified its session."""
+
+    path: Path
+    identified_by: IdentifiedBy
+
+
+def parts_by_flow(store: CaptureStore) -> dict[str, LeftPart]:
+    """Return the abandoned part files that contain an exchange, by its flow id."""
+    found = {}
+    for folder in store.session_folders():
+        for part, file in store.abandoned_parts(folder):
+            lines = _whole_lines(file.readline())
+            if lines and (flow_id := _flow_id(lines)):
+                named = lines[0][1]["request"].get("identified_by")
+                found[flow_id] = LeftPart(part, one_of(IDENTIFIED_BY, named) or "none")
+    return found
+
+
+def _flow_id(lines: Lines) -> str | None:
+    request = lines[0][1].get("request")
+    return text(request.get("flow_id")) if isinstance(request, dict) else None
 
 
 def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
@@ -52,7 +83,9 @@ def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
         recount(part.parent)
         return
     line = _answered(part, first["request"], lines[1:])
-    enter_once(part.parent, line)
+    if not enter_once(part.parent, line):  # killed between the index and the end of the part file
+        recount(part.parent)
+        return
     gap: Gap = {
         "kind": "recovered",
         "at": time.time(),

@@ -9,7 +9,6 @@ from typing import NamedTuple, Self
 from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
 from addon.recording.recorder import Recorder
-from addon.recording.recovery import recover
 from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
@@ -33,20 +32,12 @@ class CapturePaths(NamedTuple):
 
 
 def prepare(paths: CapturePaths) -> None:
-    """Create the folder and recover the exchanges that a killed proxy left unfinished.
-
-    Problems are logged as warnings: mitmproxy exits when an error is logged during startup.
-    """
+    """Create the capture folder; a problem is a warning, because an error would end mitmproxy."""
     store = CaptureStore(paths.captures)
     try:
         store.prepare()
-        if count := recover(store):
-            what = "1 exchange" if count == 1 else f"{count} exchanges"
-            logger.warning(f"ccwire: recovered {what} left by a killed proxy")
     except OSError as error:
         logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
-    except Exception as error:
-        logger.warning(f"ccwire: could not recover exchanges left by a killed proxy ({error!r})")
 
 
 def recorder_for(paths: CapturePaths) -> Recorder:

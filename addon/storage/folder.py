@@ -31,6 +31,7 @@ from ccwire.wire.format import (
     exchange_or_none,
     file_name,
     is_session_id,
+    parse_file_name,
 )
 
 try:
@@ -107,6 +108,20 @@ class CaptureStore:
             if fcntl is not None:
                 fcntl.flock(part, fcntl.LOCK_EX)
         return Slot(folder, sequence, path, part)
+
+    def reopen_slot(self, part_file: Path, path: str) -> Slot | None:
+        """Take over the number of an exchange whose writer died; None if that is impossible."""
+        place = parse_file_name(part_file.with_suffix(".json").name)
+        if place is None or not part_file.is_file():
+            return None
+        part = open_file(part_file, os.O_RDWR | os.O_APPEND)
+        slot = Slot(part_file.parent, place[0], path, part)
+        with locked(part_file.parent):
+            if slot.part_file != part_file or not _taken(part):
+                part.close()
+                return None
+        part.truncate(0)
+        return slot
 
     def release(self, slot: Slot) -> None:
         """Remove the part file, last of all, so that a kill before this point leaves a trace."""

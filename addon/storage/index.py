@@ -5,7 +5,7 @@ cannot be written is kept and retried.
 """
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,12 +149,23 @@ def recount(folder: Path, gap: Gap | None = None) -> None:
         _write_manifest(folder, manifests.with_gap(manifest, gap) if gap else manifest)
 
 
-def enter_once(folder: Path, line: Exchange) -> None:
-    """Append a line unless the exchange is already listed."""
+def enter_once(folder: Path, line: Exchange) -> bool:
+    """Append a line unless the exchange is already listed; return whether it was appended."""
     with locked(folder):
         known = read_lines(folder / EXCHANGES)
-        if all(exchange.flow_id != line.flow_id for exchange in known):
-            append_lines(folder / EXCHANGES, [dump(line.to_json())])
+        if any(exchange.flow_id == line.flow_id for exchange in known):
+            return False
+        append_lines(folder / EXCHANGES, [dump(line.to_json())])
+    return True
+
+
+def indexed(store: CaptureStore, flow_ids: Collection[str]) -> set[str]:
+    """Return those of the flows that are in the index of any session."""
+    found: set[str] = set()
+    for folder in store.session_folders():
+        lines = read_lines(folder / EXCHANGES)
+        found.update(exchange.flow_id for exchange in lines if exchange.flow_id in flow_ids)
+    return found
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
