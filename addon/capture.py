@@ -21,13 +21,14 @@ from mitmproxy.proxy import server_hooks
 # mitmproxy puts only this file's folder on the path, and the user's project may have an `addon`.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from addon.brake import Brake
 from addon.chain import Chain
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
 from addon.launch.base_url import reverse_servers
 from addon.launch.proxy_log import Connections
 from addon.recording import process
-from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen
+from addon.recording.jobs import CROWDED, Answered, Begun, Ended, RequestSeen, ResponseSeen
 from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
 from addon.recording.replay import take_over
@@ -57,6 +58,7 @@ class Capture:
         self._upstream: urllib.parse.SplitResult | None = None
         self._behind_ports: Mapping[int, urllib.parse.SplitResult] = {}
         self._queue: JobQueue | JournalQueue | None = None
+        self._brake: Brake | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
         self._connections = Connections()
@@ -195,7 +197,8 @@ class Capture:
         if self._queue is None or flow.id not in self._in_flight:
             flow.response.stream = True
             return
-        flow.response.stream = self._queue.tee(flow.id)
+        slow_down = self._brake.of(flow) if self._brake is not None else None
+        flow.response.stream = self._queue.tee(flow.id, slow_down)
         response = flow.response
         self._queue.put(
             Answered(
@@ -237,6 +240,7 @@ class Capture:
         prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)
         self._queue = _queue(paths, self._resolver)
+        self._brake = Brake(self._queue, CROWDED // 2)
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
             ctx.options.update(flow_detail=0)  # its log lines contain unredacted URLs
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):

@@ -26,8 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from addon.recording.jobs import Job
-from addon.recording.journal.append import LIMIT, Journal, OwnerOf, no_owner
+from addon.recording.jobs import LIMIT, Job
+from addon.recording.journal.append import Journal, OwnerOf, no_owner
 from addon.recording.journal.folder import JournalFolder
 from addon.recording.replay import JournalRecorder, drain, take_over
 from addon.recording.start import CapturePaths
@@ -78,8 +78,13 @@ class JournalQueue:
         self._thread.start()
 
     @property
+    def read(self) -> int:
+        """The bytes that the recorder has read."""
+        return self._journal.read
+
+    @property
     def unread(self) -> int:
-        """The bytes that are not recorded yet."""
+        """The bytes that the recorder has not read."""
         return self._journal.unread
 
     def put(self, job: Job) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from addon.identity.processes import ClientProcess
-from addon.recording.jobs import Begun, Chunk, Ended, Failed, Job, Lost, RequestSeen
+from addon.recording.jobs import CROWDED, LIMIT, Begun, Chunk, Ended, Failed, Job, Lost, RequestSeen
 from addon.recording.journal.folder import JournalFile, files_in
 from addon.recording.journal.frames import (
     CHUNK,
@@ -27,8 +27,6 @@ from addon.recording.journal.frames import (
     frame_of,
 )
 
-LIMIT = 256 * 1024 * 1024  # bytes that the recorder has not read
-CROWDED = 16 * 1024 * 1024  # past that, an answer that can be slowed down is
 SEGMENT = 4 * 1024 * 1024  # bytes per file; one that was read can be removed before the last
 
 _PATIENCE_SECONDS = 5.0  # for the lookup of a process
@@ -76,14 +74,14 @@ class Journal:
         self._incomplete: dict[str, _Flow] = {}
         self._number = 0
         self._written = 0
-        self._read = 0
-        self._read_before = 0  # by recorders that have ended
+        self.read = 0  # bytes that the recorder has read
+        self._before = 0  # read by recorders that have ended
         self.is_gone = False  # whether the folder was removed by somebody else
 
     @property
     def unread(self) -> int:
         """The bytes that the recorder has not read."""
-        return self._written - self._read
+        return self._written - self.read
 
     @property
     def is_complete(self) -> bool:
@@ -113,7 +111,7 @@ class Journal:
             size = len(data)
             head = pack(CHUNK, size + TIME_SIZE, now())
             with lock:
-                unread = self._written - self._read
+                unread = self._written - self.read
                 if unread + size > self._limit:
                     self._lose(flow)
                 else:
@@ -130,12 +128,12 @@ class Journal:
 
     def has_read(self, total: int) -> None:
         """Note how many bytes the recorder has read since `restart`, or since the start."""
-        self._read = self._read_before + total
+        self.read = self._before + total
 
     def restart(self) -> None:
         """Note that another recorder reads from the beginning of what is still there."""
         sizes = [(self._folder / file.name).stat().st_size for file in files_in(self._folder)]
-        self._read_before = self._read = self._written - sum(sizes)
+        self._before = self.read = self._written - sum(sizes)
 
     def complete(self) -> None:
         """Write what was postponed, as far as it is possible now."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from addon.identity.processes import ClientProcess
-from addon.recording.jobs import Begun, Chunk, Job
-from addon.recording.journal.append import LIMIT, Journal
+from addon.recording.jobs import LIMIT, Begun, Chunk, Job
+from addon.recording.journal.append import Journal
 from addon.recording.journal.folder import JournalFolder
 from addon.recording.journal.read import JournalReader
 from tests.faults import busy
