@@ -35,11 +35,7 @@ def classify_body(
     Bodies of calls contain the user's own text; all others are redacted as telemetry.
     """
     clean = redactor.body(body) if kind in CALL_KINDS else redactor.telemetry(body)
-    field: dict[str, Any] = {"type": "empty", "size": len(body)}
-    if encoding := headers.get("content-encoding"):
-        field["content_encoding"] = redactor.text(encoding)
-    if failed:
-        field["decode_error"] = redactor.text(failed)
+    field = body_fields(headers, len(body), failed, redactor)
     if not body:
         return Body(b"", None, field)
     try:
@@ -48,6 +44,18 @@ def classify_body(
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         return Body(clean, None, field | _not_json(content_type, clean, body, redactor))
     return Body(clean, value, field | {"type": "json", "data": orjson.Fragment(clean)})
+
+
+def body_fields(
+    headers: Mapping[str, str], size: int, failed: str | None, redactor: Redactor
+) -> dict[str, Any]:
+    """Return the fields that every body has, as those of an empty one."""
+    field: dict[str, Any] = {"type": "empty", "size": size}
+    if encoding := headers.get("content-encoding"):
+        field["content_encoding"] = redactor.text(encoding)
+    if failed:
+        field["decode_error"] = redactor.text(failed)
+    return field
 
 
 def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -18,7 +18,15 @@ from addon.identity.session import Identity, SessionEvidence, identify
 from addon.recording.adoption import Adoption
 from addon.recording.body import joined_headers
 from addon.recording.drift import DriftWatch, Sighting
-from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
+from addon.recording.exchange_files import (
+    SpilledBody,
+    elapsed,
+    exchange_line,
+    head,
+    response_fields,
+    response_pieces,
+    whole_file,
+)
 from addon.recording.jobs import (
     Answered,
     Begun,
@@ -36,7 +44,7 @@ from addon.recording.request import RequestRecord, request_record
 from addon.recording.response import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.redaction.redactor import Redactor
 from addon.storage import manifest as manifests
-from addon.storage.files import write_whole
+from addon.storage.files import write_pieces, write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
 from addon.storage.traffic_log import summary
@@ -191,7 +199,10 @@ class Recorder:
         )
         top = head(_ids(exchange), exchange.identity, "response", at)
         fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
-        write_whole(exchange.slot.response_file, whole_file(top, fields))
+        slot = exchange.slot
+        if isinstance(answer.body, SpilledBody):
+            self._note(exchange, answer.body.last)
+        write_pieces(slot.response_file, response_pieces(top, fields, slot.lines))
         del self._open[flow_id]
         session_id = exchange.identity.session_id
         finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
@@ -208,10 +219,15 @@ class Recorder:
         for flow_id, exchange in list(self._open.items()):
             if exchange.unwritten:
                 try:
-                    exchange.slot.note(b"\n".join(exchange.unwritten))
+                    self._note(exchange)
                 except OSError as error:
                     self._failed(flow_id, error)
-                exchange.unwritten.clear()
+
+    def _note(self, exchange: _OpenExchange, last: Iterable[bytes] = ()) -> None:
+        lines = [*exchange.unwritten, *last]
+        exchange.unwritten.clear()
+        if lines:
+            exchange.slot.note(b"\n".join(lines))
 
     def settle(self) -> None:
         """Write part files and indexes, and file pending exchanges, after one or more batches."""

@@ -1,7 +1,7 @@
-"""Parses a response while it streams: bytes in, event lines out, a `FinishedAnswer` at the end.
+"""Parses a response while it streams: bytes in, lines for the part file out, then the outcome.
 
-Uses no files and no clock. An event line is an element of `body.events`; until the response ends it
-is kept in the part file.
+Uses no files and no clock. A line is an element of `body.events`, or a piece of a text. A small
+answer is also kept in memory; of a large one, the response file is made from the part file.
 """
 
 import re
@@ -10,9 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from addon.recording.body import classify_body
+from addon.recording.body import body_fields, classify_body
 from addon.recording.decode import decoder_for
-from addon.recording.exchange_files import FinishedAnswer
+from addon.recording.exchange_files import FinishedAnswer, SpilledBody
+from addon.recording.large_body import LARGEST_IN_MEMORY, TEXT, LargeBody, LongText, text_body
 from addon.redaction.redactor import Redactor
 from addon.redaction.stream import DeltaRedactor
 from ccwire.wire import eventstream
@@ -30,6 +31,9 @@ _STREAMS: Mapping[str, StreamType] = {
     eventstream.CONTENT_TYPE: "eventstream",
 }
 _COUNT = re.compile(r"[0-9]{1,15}")
+_IN_MEMORY = 2 << 20  # bytes of event lines
+_LARGEST_EVENT = 8 << 20
+_EVENTS = b',"events":[\n'
 
 
 class _Item(NamedTuple):
@@ -53,7 +57,10 @@ class StreamedAnswer:
         self._parser = EventStreamParser() if self._type == "eventstream" else SSEParser()
         self._assembler = MessageAssembler()
         self._across = DeltaRedactor[_Item](redactor, _with_text)
-        self._lines: list[bytes] = []
+        self._lines: list[bytes] = []  # all, or once it is spilled, the last ones
+        self._lines_size = 0
+        self._is_spilled = False
+        self._overlong: LongText | None = None  # an event that does not end
         self._size = 0
         self._wire_size = 0
         self._at_ms = 0.0
@@ -63,18 +70,31 @@ class StreamedAnswer:
         self._at_ms = at_ms
         data = self._decoder.decode(chunk)
         self._size += len(data)
-        return self._take(self._parser.feed(data))
+        if self._overlong is not None:
+            return self._raw(self._overlong.feed(data))
+        lines = self._take(self._parser.feed(data))
+        if isinstance(self._parser, SSEParser) and self._parser.waiting > _LARGEST_EVENT:
+            self._overlong = LongText(self._redactor.body, self._redactor)
+            lines += self._kept_lines(self._keep(self._across.flush()))
+            lines += self._raw(self._overlong.feed(self._parser.take_rest()))
+        if self._lines_size > _IN_MEMORY:
+            self._is_spilled = True
+        if self._is_spilled:
+            self._lines.clear()  # they are in the part file
+        return lines
 
     def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
         """Return the outcome; events take precedence over the connection's `ended_by`."""
+        if self._overlong is not None:
+            self._raw(self._overlong.flush())
         self._take(self._parser.flush())
         if rest := self._parser.rest():
             # A secret that was still open may continue here, and its end cannot be found.
             is_open = self._across.is_open
             clean = self._redactor.mark("cut", rest) if is_open else self._redactor.body(rest)
-        self._keep(self._across.flush())
+        self._kept_lines(self._keep(self._across.flush()))
         if rest:
-            self._lines.append(_line("", None, None, clean))
+            self._kept_lines([_line("", None, None, clean)])
         result = self._assembler.result()
         if result.complete:
             ended_by = "message_stop"
@@ -83,8 +103,9 @@ class StreamedAnswer:
             error = self._redactor.url(_error_text(result.error))
         failed = self._decoder.failed or self._parser.failed
         failed = self._redactor.text(failed) if failed else None
+        start = stream_start(self._type, self._size, self._encoding, failed)
         return FinishedAnswer(
-            body=stream_body(self._type, self._lines, self._size, self._encoding, failed),
+            body=events_body(start, self._lines, is_spilled=self._is_spilled),
             message=result.to_json(),
             metrics=result.metrics,
             usage_at_start=result.usage_at_start,
@@ -108,7 +129,16 @@ class StreamedAnswer:
                 if _type(item.data) == "content_block_stop":
                     self._across.end(_block(item.data))
                 ready += self._across.other(item)
-        return self._keep(ready)
+        return self._kept_lines(self._keep(ready))
+
+    def _raw(self, pieces: list[bytes]) -> list[bytes]:
+        """Keep pieces of an event without an end, as the rest of a cut stream is kept."""
+        return self._kept_lines([_line("", None, None, piece) for piece in pieces])
+
+    def _kept_lines(self, lines: list[bytes]) -> list[bytes]:
+        self._lines += lines
+        self._lines_size += sum(map(len, lines))
+        return lines
 
     def _keep(self, items: list[_Item]) -> list[bytes]:
         kept = []
@@ -122,12 +152,11 @@ class StreamedAnswer:
                 value = _value(event.data)
             self._assembler.feed(value)
             kept.append(_event_line(event, item.at_ms, value is not _NOT_JSON))
-        self._lines += kept
         return kept
 
 
 class PlainAnswer:
-    """Any other response, kept in memory until it ends."""
+    """Any other response: kept in memory until it ends, or as a text in the part file if large."""
 
     def __init__(self, headers: dict[str, str], redactor: Redactor, kind: EndpointKind) -> None:
         self._headers = headers
@@ -135,14 +164,37 @@ class PlainAnswer:
         self._kind = kind
         self._decoder = decoder_for(headers.get("content-encoding", ""))
         self._chunks: list[bytes] = []
+        self._size = 0
         self._wire_size = 0
+        self._large: LargeBody | None = None
 
     def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
         self._wire_size += len(chunk)
-        self._chunks.append(self._decoder.decode(chunk))
-        return []
+        data = self._decoder.decode(chunk)
+        self._size += len(data)
+        if self._large is not None:
+            return self._large.feed(data)
+        self._chunks.append(data)
+        if self._size <= LARGEST_IN_MEMORY:
+            return []
+        self._large = LargeBody(self._redactor, self._kind)
+        chunks, self._chunks = self._chunks, []
+        return [line for chunk in chunks for line in self._large.feed(chunk)]
 
     def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
+        if self._large is not None:
+            about = body_fields(self._headers, self._size, self._decoder.failed, self._redactor)
+            return FinishedAnswer(
+                body=self._large.finish(about),
+                message=None,
+                metrics=_counted_in(self._headers),
+                usage_at_start=None,
+                usage=None,
+                error=error,
+                complete=ended_by == "http_end",
+                ended_by=ended_by,
+                wire_size=self._wire_size,
+            )
         body = classify_body(
             self._headers,
             b"".join(self._chunks),
@@ -209,25 +261,33 @@ def answer_for(
 
 
 def recovered_answer(
-    events: Iterable[tuple[bytes, dict[str, Any]]], headers: Mapping[str, str]
+    lines: Iterable[tuple[bytes, dict[str, Any]]], headers: Mapping[str, str]
 ) -> FinishedAnswer:
-    """Return the outcome of a response from the event lines of its part file and its headers."""
+    """Return the outcome of a response from the lines of its part file and its headers."""
     assembler = MessageAssembler()
-    lines = []
-    for line, event in events:
-        lines.append(line)
-        assembler.feed(event.get("data"))
+    kept: list[bytes] = []
+    size, is_text = 0, False
+    for line, value in lines:
+        is_text = is_text or TEXT in value
+        assembler.feed(value.get("data"))
+        size += len(line)
+        if size <= _IN_MEMORY:
+            kept.append(line)
     result = assembler.result()
     ended_by: EndedBy = "proxy_stopped"
     if result.complete:
         ended_by = "message_stop"
     elif result.error is not None:
         ended_by = "error_event"
-    size = sum(len(line) for line in lines)
+    body: Any = {"type": "empty", "size": 0}
+    if is_text:
+        body = text_body({"type": "text", "size": size}, [])
+    elif kept or size:
+        start = stream_start(_stream_type(headers), size, "", None)
+        is_spilled = size > _IN_MEMORY
+        body = events_body(start, [] if is_spilled else kept, is_spilled=is_spilled)
     return FinishedAnswer(
-        body=stream_body(_stream_type(headers), lines, size, "", None)
-        if lines
-        else {"type": "empty", "size": 0},
+        body=body,
         message=result.to_json(),
         metrics=result.metrics,
         usage_at_start=result.usage_at_start,
@@ -239,20 +299,24 @@ def recovered_answer(
     )
 
 
-def stream_body(
-    stream_type: StreamType | None,
-    lines: list[bytes],
-    size: int,
-    encoding: str,
-    failed: str | None,
-) -> orjson.Fragment:
+def stream_start(
+    stream_type: StreamType | None, size: int, encoding: str, failed: str | None
+) -> bytes:
+    """Return the beginning of a stream's `body` field."""
     fields: dict[str, Any] = {"type": stream_type or "sse", "size": size}
     if encoding:
         fields["content_encoding"] = encoding
     if failed:
         fields["decode_error"] = failed
-    start = orjson.dumps(fields).removesuffix(b"}")
-    return orjson.Fragment(start + b',"events":[\n' + b",\n".join(lines) + b"\n]}")
+    return orjson.dumps(fields).removesuffix(b"}") + _EVENTS
+
+
+def events_body(
+    start: bytes, lines: list[bytes], *, is_spilled: bool
+) -> orjson.Fragment | SpilledBody:
+    if is_spilled:
+        return SpilledBody(start, lines, b",\n", b"\n]}")
+    return orjson.Fragment(start + b",\n".join(lines) + b"\n]}")
 
 
 def _stream_type(headers: Mapping[str, str]) -> StreamType | None:

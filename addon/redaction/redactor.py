@@ -133,6 +133,10 @@ class Redactor:
         digest = hmac.new(self._key, secret, sha256).hexdigest()[:16]
         return f"<redacted:{kind}:{digest}>".encode()
 
+    def keyed_hash(self) -> hmac.HMAC:
+        """Return a hash to feed with data that is not redacted: guesses need the key."""
+        return hmac.new(self._key, digestmod=sha256)
+
     def unfinished(self, text: bytes) -> tuple[int, bool] | None:
         """Return where a secret starts that may be cut off at the end of the text.
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +12,7 @@ except ImportError:  # Windows: one proxy per folder
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
+_PIECE = 1 << 20
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -25,10 +26,16 @@ def locked(folder: Path) -> Iterator[IO[bytes]]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a temporary file in the same folder, then rename it."""
+    write_pieces(path, (data,))
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file as `write_whole` does, from pieces that need not be in memory together."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open_file(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC) as file:
-            write_all(file, data)
+            for piece in pieces:
+                write_all(file, piece)
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -71,6 +78,14 @@ def write_all(file: IO[bytes], data: bytes) -> None:
 def read_file(path: Path) -> bytes:
     with open_file(path, os.O_RDONLY) as file:
         return file.read()
+
+
+def read_pieces(path: Path, start: int = 0) -> Iterator[bytes]:
+    """Yield the content of a file from that position on."""
+    with open_file(path, os.O_RDONLY) as file:
+        file.seek(start)
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def open_file(path: Path, flags: int) -> IO[bytes]:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,7 @@ from addon.storage.files import (
     locked,
     open_file,
     read_file,
+    read_pieces,
     write_all,
     write_new,
     write_whole,
@@ -68,6 +70,10 @@ class Slot:
     def note(self, line: bytes) -> None:
         """Append a line to the part file, so that it survives a kill."""
         write_all(self.part, line + b"\n")
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the response's body in the part file: those after its two heads."""
+        yield from islice(part_lines(self.part_file), 2, None)
 
 
 class CaptureStore:
@@ -188,6 +194,14 @@ class CaptureStore:
         lock.seek(0)
         write_all(lock, b"%0*d" % (_DIGITS, last + 1))  # fixed width, so no truncation is needed
         return last + 1
+
+
+def part_lines(path: Path) -> Iterator[bytes]:
+    """Yield the complete lines of a part file: a kill can cut off only the last."""
+    rest = b""
+    for piece in read_pieces(path):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
 
 
 def read_lines(path: Path) -> list[Exchange]:
