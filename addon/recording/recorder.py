@@ -57,6 +57,7 @@ logger = logging.getLogger("ccwire")
 
 _IDLE_SECONDS = 0.05  # short, so that the next request does not wait
 _CLOSING_SECONDS = 2.0
+_MOST_UNWRITTEN = 1 << 20  # bytes of lines, after which the part file does not wait for the batch
 _PATIENCE_SECONDS = 15.0  # longer than any client takes to identify its session
 
 
@@ -75,7 +76,8 @@ class _OpenExchange:
     first_byte: float | None = None
     last_byte: float | None = None
     lost: bool = False
-    unwritten: list[bytes] = field(default_factory=list)  # event lines for the part file
+    unwritten: list[bytes] = field(default_factory=list)  # lines for the part file
+    unwritten_size: int = 0
 
 
 class Recorder:
@@ -163,7 +165,11 @@ class Recorder:
         if exchange.first_byte is None:
             exchange.first_byte = at
         exchange.last_byte = at
-        exchange.unwritten += exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
+        lines = exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
+        exchange.unwritten += lines
+        exchange.unwritten_size += sum(map(len, lines))
+        if exchange.unwritten_size > _MOST_UNWRITTEN:
+            self._note(exchange)
 
     def _lost(self, flow_id: str) -> None:
         """The queue overflowed: the rest of this response is missing."""
@@ -226,6 +232,7 @@ class Recorder:
     def _note(self, exchange: _OpenExchange, last: Iterable[bytes] = ()) -> None:
         lines = [*exchange.unwritten, *last]
         exchange.unwritten.clear()
+        exchange.unwritten_size = 0
         if lines:
             exchange.slot.note(b"\n".join(lines))
 

@@ -33,6 +33,7 @@ _STREAMS: Mapping[str, StreamType] = {
 _COUNT = re.compile(r"[0-9]{1,15}")
 _IN_MEMORY = 2 << 20  # bytes of event lines
 _LARGEST_EVENT = 8 << 20
+_ENCODED_AT_ONCE, _PLAIN_AT_ONCE = 1 << 10, 1 << 20
 _EVENTS = b',"events":[\n'
 
 
@@ -54,6 +55,8 @@ class StreamedAnswer:
         self._redactor = redactor
         self._encoding = redactor.text(headers.get("content-encoding", ""))
         self._decoder = decoder_for(headers.get("content-encoding", ""))
+        # Compressed data is decoded in small pieces: each can become a thousand times as much.
+        self._at_once = _ENCODED_AT_ONCE if self._encoding else _PLAIN_AT_ONCE
         self._parser = EventStreamParser() if self._type == "eventstream" else SSEParser()
         self._assembler = MessageAssembler()
         self._across = DeltaRedactor[_Item](redactor, _with_text)
@@ -68,7 +71,16 @@ class StreamedAnswer:
     def feed(self, at_ms: float, chunk: bytes) -> list[bytes]:
         self._wire_size += len(chunk)
         self._at_ms = at_ms
-        data = self._decoder.decode(chunk)
+        lines = []
+        for start in range(0, len(chunk), self._at_once):
+            lines += self._feed(self._decoder.decode(chunk[start : start + self._at_once]))
+        if self._lines_size > _IN_MEMORY:
+            self._is_spilled = True
+        if self._is_spilled:
+            self._lines.clear()  # they are in the part file
+        return lines
+
+    def _feed(self, data: bytes) -> list[bytes]:
         self._size += len(data)
         if self._overlong is not None:
             return self._raw(self._overlong.feed(data))
@@ -77,10 +89,6 @@ class StreamedAnswer:
             self._overlong = LongText(self._redactor.body, self._redactor)
             lines += self._kept_lines(self._keep(self._across.flush()))
             lines += self._raw(self._overlong.feed(self._parser.take_rest()))
-        if self._lines_size > _IN_MEMORY:
-            self._is_spilled = True
-        if self._is_spilled:
-            self._lines.clear()  # they are in the part file
         return lines
 
     def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:

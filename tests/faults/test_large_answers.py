@@ -1,6 +1,6 @@
 """Answers larger than memory should be: nothing of them is lost, and memory is bounded.
 
-64 MB per shape, or as many as CCWIRE_ANSWER_MB says.
+24 MB per shape, or as many as CCWIRE_ANSWER_MB says.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from addon.recording.journal.folder import journals_of
 from tests.faults.large import LargeServer, pieces_of
 from tests.rig import new_session, until
 
-MEGABYTES = int(os.environ.get("CCWIRE_ANSWER_MB", "64"))
+MEGABYTES = int(os.environ.get("CCWIRE_ANSWER_MB", "24"))
 MOST_MEMORY = 64 << 20
 
 
