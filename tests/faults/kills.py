@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import hashlib
 import http.client
+import itertools
 import json
 import random
 import socketserver
@@ -85,21 +86,25 @@ class Account:
 class Storm:
     """A proxy under load; `kill` ends one or both of its processes, and starts them again."""
 
-    def __init__(self, folder: Path, clients: int = 4) -> None:
+    def __init__(
+        self, folder: Path, clients: int = 4, *, pause: float = 0.001, per_session: int = 10_000
+    ) -> None:
+        """`pause` is between the pieces of an answer; `per_session` limits the calls of one."""
         self.folder = folder
         self.account = Account()
         self._clients = clients
+        self._pause = pause
+        self._per_session = per_session
         self._stop = threading.Event()
         self._up = threading.Event()
         self._port = free_port("127.0.0.1")
 
     def __enter__(self) -> "Storm":
-        self._server = _Server(self.account.served)
+        self._server = _Server(self.account.served, self._pause)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self._start()
         self._threads = [
-            threading.Thread(target=self._ask_on, args=(str(uuid.uuid4()), number))
-            for number in range(self._clients)
+            threading.Thread(target=self._ask_on, args=(number,)) for number in range(self._clients)
         ]
         for thread in self._threads:
             thread.start()
@@ -130,10 +135,10 @@ class Storm:
     def _writers(self) -> list[psutil.Process]:
         return psutil.Process(self.proxy.pid).children()
 
-    def until_busy(self, more: int) -> None:
+    def until_busy(self, more: int, seconds: float = 60) -> None:
         """Wait until so many more answers were seen."""
         wanted = len(self.account.seen) + more
-        until(lambda: len(self.account.seen) >= wanted, 60)
+        until(lambda: len(self.account.seen) >= wanted, seconds)
 
     def _start(self) -> None:
         self.proxy = Proxy(
@@ -148,15 +153,20 @@ class Storm:
         self.proxy.start()
         self._up.set()
 
-    def _ask_on(self, session: str, number: int) -> None:
+    def _ask_on(self, number: int) -> None:
         shapes = random.Random(number)
+        sessions = self._sessions()
         while not self._stop.is_set():
             self._up.wait()
             with contextlib.suppress(OSError, http.client.HTTPException):
                 connection = _connect(self.proxy)
                 while not self._stop.is_set():
-                    self._ask(connection, session, shapes.choice(SHAPES))
+                    self._ask(connection, next(sessions), shapes.choice(SHAPES))
                 connection.close()
+
+    def _sessions(self) -> Iterator[str]:
+        while True:
+            yield from itertools.repeat(str(uuid.uuid4()), self._per_session)
 
     def _ask(self, connection: http.client.HTTPSConnection, session: str, shape: str) -> None:
         request_id = str(uuid.uuid4())
@@ -189,6 +199,7 @@ def compare(captures: Path, account: Account) -> dict[str, int]:
         finished_altered=sum(
             one in by_id and not _is_same(by_id[one], s) for one, s in finished.items()
         ),
+        altered_for_the_client=sum(not _is_as_sent(one, seen) for one, seen in finished.items()),
         in_flight_missing=sum(one not in by_id for one in account.served),
         twice=len(lines) - len(by_id),
         manifest_wrong=wrong,
@@ -216,13 +227,18 @@ def _lines(captures: Path) -> tuple[list[dict[str, Any]], int]:
 def _is_same(line: dict[str, Any], seen: Seen) -> bool:
     if not line["complete"]:
         return True  # counted as incomplete
-    (path,) = line["folder"].glob(f"{line['sequence']:04d}_resp_*.json")
+    path = line["folder"] / f"{line['sequence']:04d}_resp_v1_messages.json"
     body = orjson.loads(path.read_bytes())["body"]
     if seen.shape == "json":
         data = json.dumps(body["data"]).encode()
     else:
         data = b"".join(_event(e["event"], e["data"], whole=True) for e in body["events"])
     return line["folder"].name == seen.session and (hashlib.sha256(data).hexdigest() == seen.digest)
+
+
+def _is_as_sent(request_id: str, seen: Seen) -> bool:
+    sent = b"".join(answer(request_id, seen.shape))
+    return _digest(plain(sent, seen.shape)) == seen.digest
 
 
 def _digest(data: bytes) -> str:
@@ -251,8 +267,9 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, served: set[str]) -> None:
+    def __init__(self, served: set[str], pause: float) -> None:
         self.served = served
+        self.pause = pause
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -277,7 +294,8 @@ class _Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             for piece in _with_end(answer(request_id, shape)):
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-                time.sleep(0.001)
+                if self.server.pause:
+                    time.sleep(self.server.pause)
 
     def log_message(self, format: str, *args: object) -> None: ...
 
