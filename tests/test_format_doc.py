@@ -16,6 +16,7 @@ from addon.hooks import handle, sessions_file
 from addon.hooks.apply import FIELDS
 from addon.identity.session import Identity
 from addon.recording.jobs import Failed
+from addon.recording.large_body import LARGEST_IN_MEMORY
 from addon.recording.recovery import recover
 from addon.storage.folder import Slot
 from addon.storage.move import refile
@@ -144,6 +145,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> RecorderRig:
     rig.whole("nobody")
     rig.begin("in flight", "s-2")
     rig.answer("in flight", START, STOP.replace(b"\n\n", b"\r\n\r\n"))
+    rig.begin("large", "s-2")
+    rig.answer("large", b"text " * LARGEST_IN_MEMORY, headers=[])
     rig.recorder.settle()
     (line,) = rig.lines(None)
     old = Slot(rig.folder(None), line["sequence"], line["path"], io.BytesIO())
