@@ -29,9 +29,9 @@ from addon.launch.base_url import reverse_servers
 from addon.launch.proxy_log import Connections
 from addon.recording import process
 from addon.recording.jobs import CROWDED, Answered, Begun, Ended, RequestSeen, ResponseSeen
+from addon.recording.journal.replay import take_over
 from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
-from addon.recording.replay import take_over
 from addon.recording.start import CapturePaths, new_redactor, prepare
 from addon.redaction.log_records import redact_log_records
 from addon.view import AnswerView

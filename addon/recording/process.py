@@ -29,7 +29,7 @@ from typing import IO, Any, NamedTuple
 from addon.recording.jobs import LIMIT, Job
 from addon.recording.journal.append import Journal, OwnerOf, no_owner
 from addon.recording.journal.folder import JournalFolder
-from addon.recording.replay import JournalRecorder, drain, take_over
+from addon.recording.journal.replay import JournalRecorder, drain, take_over
 from addon.recording.start import CapturePaths
 from addon.storage.files import write_all
 from ccwire.import_path import python_command
