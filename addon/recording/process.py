@@ -269,6 +269,7 @@ def main(reports: int, journal: str, paths: list[str]) -> None:
             recording.idle()
         log.send(recording.read)
     recording.finish()
+    folder.remove()  # the proxy may have been killed
     log.send(recording.read)
 
 

@@ -133,6 +133,7 @@ def test_when_the_proxy_is_killed_its_files_are_finished(wire: Pipeline) -> None
     assert lines["whole"]["complete"]
     assert wire.gaps(SESSION) == [("recovered", "the proxy was killed")]
     assert not list((wire.captures / SESSION).glob("*.part"))
+    assert not wire.journal.exists()
 
 
 def test_when_it_is_killed_another_takes_over_and_nothing_is_lost(
