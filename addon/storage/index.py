@@ -5,6 +5,7 @@ cannot be written is kept and retried.
 """
 
 import errno
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from addon.storage.manifest import PendingGaps
 from addon.storage.traffic_log import block
 from ccwire.wire.format import EXCHANGES, MANIFEST, Exchange, Gap, Manifest, parse_manifest
 from ccwire.wire.json_text import dump
+
+_FLOW_ID = re.compile(rb'"flow_id":"([A-Za-z0-9-]+)"[^\n]*\n')  # of a line that is not cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +166,10 @@ def indexed(store: CaptureStore, flow_ids: Collection[str]) -> set[str]:
     """Return those of the flows that are in the index of any session."""
     found: set[str] = set()
     for folder in store.session_folders():
-        lines = read_lines(folder / EXCHANGES)
-        found.update(exchange.flow_id for exchange in lines if exchange.flow_id in flow_ids)
-    return found
+        path = folder / EXCHANGES
+        named = _FLOW_ID.findall(read_file(path)) if path.exists() else ()
+        found.update(name.decode() for name in named)
+    return found.intersection(flow_ids)
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -7,6 +7,7 @@ had one. What is in the index already is not recorded again.
 
 import logging
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from addon.recording.jobs import Failed, handle_safely, safely
@@ -19,7 +20,7 @@ from addon.recording.journal.folder import (
 )
 from addon.recording.journal.read import JournalReader
 from addon.recording.recorder import Recorder
-from addon.recording.recovery import parts_by_flow, recover
+from addon.recording.recovery import LeftPart, parts_by_flow, recover
 from addon.recording.start import CapturePaths, recorder_for
 from addon.storage.folder import CaptureStore
 from addon.storage.index import indexed
@@ -99,10 +100,13 @@ def take_over(paths: CapturePaths, journal: JournalFolder | None) -> Recorder:
     recorder = recorder_for(paths)
     try:
         store.prepare()
-        replayed = _replay_abandoned(paths)
+        clear_forgotten()
+        left = [*abandoned(paths.captures)]
         own = flow_ids_in(journal.path) if journal is not None else set()
-        done = _resume(recorder, store, own)
-        recovered = recover(store, _replayable(paths.captures) - done)
+        known = _known(store, own.union(*(flow_ids_in(one.path) for one in left)))
+        replayed = sum(_drain(paths, one, known) for one in left)
+        known.prepare(recorder, own)
+        recovered = recover(store, _replayable(paths.captures) - known.done)
         if count := replayed + recovered:
             what = "1 exchange" if count == 1 else f"{count} exchanges"
             logger.warning(f"ccwire: recovered {what} left by a killed proxy")
@@ -113,32 +117,42 @@ def take_over(paths: CapturePaths, journal: JournalFolder | None) -> Recorder:
     return recorder
 
 
-def drain(paths: CapturePaths, journal: JournalFolder) -> int:
-    """Record all of a journal that nobody writes to any more; return the number of exchanges."""
-    store = CaptureStore(paths.captures)
+def drain(paths: CapturePaths, journal: JournalFolder) -> None:
+    """Record all of a journal that nobody writes to any more, and remove it."""
+    _drain(paths, journal, _known(CaptureStore(paths.captures), flow_ids_in(journal.path)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the capture folder already contains of the flows of journals."""
+
+    done: set[str]  # in the index
+    parts: dict[str, LeftPart]
+
+    def prepare(self, recorder: Recorder, flow_ids: set[str]) -> None:
+        """Prepare a recorder for the replay of these flows."""
+        parts = {flow_id: part for flow_id, part in self.parts.items() if flow_id in flow_ids}
+        recorder.resume(parts, self.done & flow_ids)
+
+
+def _known(store: CaptureStore, flow_ids: set[str]) -> _Known:
+    if not flow_ids:
+        return _Known(set(), {})
+    done = indexed(store, flow_ids)
+    parts = parts_by_flow(store)
+    return _Known(done, {flow: part for flow, part in parts.items() if flow in flow_ids - done})
+
+
+def _drain(paths: CapturePaths, journal: JournalFolder, known: _Known) -> int:
+    """Record a journal and remove it; return the number of exchanges that were not in the index."""
     flow_ids = flow_ids_in(journal.path)
     recorder = recorder_for(paths._replace(run=journal.run))
-    done = _resume(recorder, store, flow_ids)
+    known.prepare(recorder, flow_ids)
     JournalRecorder(journal, recorder).finish()
     journal.remove()
-    return len(flow_ids - done)
-
-
-def _replay_abandoned(paths: CapturePaths) -> int:
-    clear_forgotten()
-    return sum(drain(paths, journal) for journal in abandoned(paths.captures))
+    return len(flow_ids - known.done)
 
 
 def _replayable(captures: Path) -> set[str]:
     """Return the flows that a journal in use will replay: recovery must leave them alone."""
     return {flow_id for path in journals_of(captures) for flow_id in flow_ids_in(path)}
-
-
-def _resume(recorder: Recorder, store: CaptureStore, flow_ids: set[str]) -> set[str]:
-    """Prepare a recorder for the replay of these flows; return those that are in the index."""
-    if not flow_ids:
-        return set()
-    done = indexed(store, flow_ids)
-    parts = parts_by_flow(store)
-    recorder.resume({flow: parts[flow] for flow in flow_ids - done if flow in parts}, done)
-    return done
