@@ -98,6 +98,7 @@ class Storm:
         self._stop = threading.Event()
         self._up = threading.Event()
         self._port = free_port("127.0.0.1")
+        self._before = 0
 
     def __enter__(self) -> "Storm":
         self._server = _Server(self.account.served, self._pause)
@@ -131,6 +132,7 @@ class Storm:
             self._up.clear()
             self.proxy.kill()
             self._start()
+        self._before = self._recorded()
 
     def _writers(self) -> list[psutil.Process]:
         return psutil.Process(self.proxy.pid).children()
@@ -139,6 +141,15 @@ class Storm:
         """Wait until so many more answers were seen."""
         wanted = len(self.account.seen) + more
         until(lambda: len(self.account.seen) >= wanted, seconds)
+
+    def until_recording(self) -> None:
+        """Wait until an exchange was recorded since the last kill."""
+        until(lambda: self._recorded() > self._before, 120)
+
+    def _recorded(self) -> int:
+        """Return the bytes of all indexes."""
+        indexes = self.proxy.captures.glob("*/exchanges.jsonl")
+        return sum(path.stat().st_size for path in indexes)
 
     def _start(self) -> None:
         self.proxy = Proxy(
