@@ -3,13 +3,13 @@
 import os
 import secrets
 import shutil
-import tempfile
 import time
 from pathlib import Path
 
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from addon.launch import scratch
 from addon.launch.child import child_environment
 from addon.launch.client import exit_on_signals, run_behind
 from addon.launch.overlay import OverlayError, with_overlay
@@ -89,10 +89,12 @@ def command(
     for line in () if quiet else plan.lines():
         click.echo(f"ccwire: {line}", err=True)
     started = time.time()
-    with exit_on_signals(), tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
+    scratch.remove_stale()
+    folder = scratch.new_folder()
+    with exit_on_signals():
         proxy = Proxy(
             captures,
-            log=Path(folder) / "proxy.log",
+            folder=folder,
             upstream=upstream,
             hosts=plan.hosts,
             sessions=default_sessions_path(),
@@ -104,8 +106,8 @@ def command(
         )
         try:
             with proxy:
-                code = _run(plan, proxy, [program, *command[1:]], claude_dir, Path(folder))
-            log = proxy.log.read_text(errors="replace")
+                code = _run(plan, proxy, [program, *command[1:]], claude_dir, folder)
+            log = proxy.log_text()
         except OverlayError as error:
             raise UserError(str(error)) from error
         except ProxyError as error:
@@ -126,7 +128,7 @@ def command(
     ctx.exit(code)
 
 
-def _run(plan: Plan, proxy: Proxy, command: list[str], claude_dir: Path, scratch: Path) -> int:
+def _run(plan: Plan, proxy: Proxy, command: list[str], claude_dir: Path, folder: Path) -> int:
     """Run the command behind the proxy and return its exit code."""
     detour = plan.detour
     environment = child_environment(
@@ -135,12 +137,12 @@ def _run(plan: Plan, proxy: Proxy, command: list[str], claude_dir: Path, scratch
         port=proxy.port,
         ca_cert=proxy.ca_cert,
         hosts=plan.hosts,
-        scratch=scratch,
+        scratch=folder,
         base_urls=detour.variables(proxy.reverse_port) if detour else {},
     )
     named = [detour.variable] if detour else []
     ours = repeated(environment, plan.settings, named)
-    arguments = with_overlay(command, claude_dir, Path.cwd(), scratch, ours)
+    arguments = with_overlay(command, claude_dir, Path.cwd(), folder, ours)
     for sentence in overriding(
         environment, plan.settings, plan.road.hosts, arguments != command, named
     ):
