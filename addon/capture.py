@@ -21,6 +21,7 @@ from mitmproxy.proxy import server_hooks
 # mitmproxy puts only this file's folder on the path, and the user's project may have an `addon`.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from addon.admission import Admission
 from addon.chain import Chain
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
@@ -59,6 +60,7 @@ class Capture:
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
         self._connections = Connections()
+        self.admission = Admission(self._connections)
         self._chain = Chain()
         self.addons = [self._chain]  # mitmproxy calls its hooks after those of this class
         self._stopped = False
@@ -139,6 +141,7 @@ class Capture:
         self._connections.count += 1
         if self._resolver is not None and client.peername and client.sockname:
             self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
+            self.admission.connected(client, self._resolver)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         address = data.context.server.address
@@ -155,6 +158,8 @@ class Capture:
             self._connections.add_untrusted(address[0])
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
+        if self.admission.is_refused(flow.client_conn):
+            return
         self._chain.recognise(flow)
         if self._behind_own_port(flow.request) is not None:
             flow.response = _established(flow.request.data.http_version)
@@ -171,6 +176,8 @@ class Capture:
             data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if self.admission.is_refused(flow.client_conn):
+            return
         if (server := self._behind_own_port(flow.request)) is not None:
             # Old clients use their proxy for a base URL on loopback too, whatever NO_PROXY names.
             assert server.hostname is not None
@@ -283,7 +290,8 @@ class Capture:
         return _matches(host, port, self._hosts)
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
-        if self._chain.is_captured_elsewhere(flow.client_conn):
+        client = flow.client_conn
+        if self._chain.is_captured_elsewhere(client) or self.admission.is_refused(client):
             return False
         return self._is_captured(flow.request.pretty_host, flow.request.port)
 
@@ -296,7 +304,8 @@ class Capture:
             self._connections.add_other(flow.request.pretty_host, flow.request.port)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
-        if self._upstream is not None and not self._captures(flow):
+        is_other = not (self._captures(flow) or self.admission.is_refused(flow.client_conn))
+        if self._upstream is not None and is_other:
             text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 
@@ -360,4 +369,5 @@ def _headers(headers: http.Headers) -> list[tuple[str, str]]:
     ]
 
 
-addons = [Capture()]
+_capture = Capture()
+addons = [_capture.admission, _capture]  # in the order of their hooks

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from addon.identity.password import PASSWORD
 from addon.launch import scratch
 from addon.launch.lifeline import STOP_SECONDS
 from addon.launch.signals import deferred_signals
@@ -100,6 +101,8 @@ class Proxy:
         environment: Mapping[str, str] | None = None,
         reverse: str | None = None,
         folder: Path | None = None,
+        clients: int | None = None,
+        password: str | None = None,
     ) -> None:
         """`log` is a file to keep the log in; without it, the log is in no folder.
 
@@ -108,6 +111,7 @@ class Proxy:
         `upstream_ca` replaces the certificates to verify servers with, `environment` the one that
         the process would inherit. `reverse` adds a port, `reverse_port`, that sends every request
         to that server. `folder` is created for the time that the proxy runs.
+        It serves only the process `clients` and those below it, and any with the password.
         """
         self.captures = captures
         self.folder = folder
@@ -124,11 +128,14 @@ class Proxy:
             "capture_sessions": sessions,
             "capture_claude_dir": claude_dir,
             "capture_run": run,
+            "capture_clients": clients,
             "capture_proxy": "env" if chain else None,
             "ssl_verify_upstream_trusted_ca": upstream_ca,
             "confdir": self.confdir,
         }
         self._environment = None if environment is None else dict(environment)
+        if password:
+            self._environment = {**(self._environment or os.environ), PASSWORD: password}
         self._modes = ["regular"]
         if reverse:
             self._modes.append(f"reverse:{reverse}@127.0.0.1:{self.reverse_port}")
