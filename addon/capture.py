@@ -290,10 +290,11 @@ class Capture:
         return _matches(host, port, self._hosts)
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
+        """Decide by the address to connect to: a client may send any Host header."""
         client = flow.client_conn
         if self._chain.is_captured_elsewhere(client) or self.admission.is_refused(client):
             return False
-        return self._is_captured(flow.request.pretty_host, flow.request.port)
+        return self._is_captured(flow.request.host, flow.request.port)
 
     def _behind_own_port(self, request: http.Request) -> urllib.parse.SplitResult | None:
         """Return the server to use for a request that names this proxy's own reverse port."""
@@ -301,7 +302,7 @@ class Capture:
 
     def _count_other(self, flow: http.HTTPFlow) -> None:
         if not self._captures(flow):
-            self._connections.add_other(flow.request.pretty_host, flow.request.port)
+            self._connections.add_other(flow.request.host, flow.request.port)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
         is_other = not (self._captures(flow) or self.admission.is_refused(flow.client_conn))
