@@ -33,6 +33,7 @@ from addon.recording.process import RemoteSink
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, new_redactor, prepare, recorder_for
 from addon.redaction.log_records import redact_log_records
+from addon.trailers import Trailers
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id
 from ccwire.wire.hosts import (
@@ -217,7 +218,19 @@ class Capture:
         )
 
     def response(self, flow: http.HTTPFlow) -> None:
-        self._end(flow, "http_end", self._chain.refusal(flow))
+        if flow.websocket is None:  # else `websocket_end` follows
+            self._end(flow, "http_end", self._chain.refusal(flow))
+
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        if not ctx.options.store_streamed_bodies:  # set for a screen, which shows them
+            del flow.websocket.messages[:-1]  # mitmproxy would keep all until the end
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        by_client = flow.websocket.closed_by_client
+        ended_by: EndedBy = "client_disconnect" if by_client else "server_disconnect"
+        self._end(flow, ended_by, "the messages of a WebSocket are not captured")
 
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._in_flight:
@@ -371,4 +384,4 @@ def _headers(headers: http.Headers) -> list[tuple[str, str]]:
 
 
 _capture = Capture()
-addons = [_capture.admission, _capture]  # in the order of their hooks
+addons = [Trailers(), _capture.admission, _capture]  # in the order of their hooks
