@@ -96,6 +96,13 @@ def no_core_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def running(home: Path, api: StandIn, client: str = CLIENT) -> Iterator[Run]:
+    arguments = ["run", "--upstream", api.url, "--captures", str(home / "captures")]
+    with started(home, *arguments, "--", sys.executable, "-c", client) as run:
+        yield run
+
+
+@contextlib.contextmanager
+def started(home: Path, *arguments: str) -> Iterator[Run]:
     (home / "tmp").mkdir(parents=True)
     (home / "body").write_bytes(messages_body("go on", new_session()))
     mark = uuid.uuid4().hex
@@ -108,11 +115,9 @@ def running(home: Path, api: StandIn, client: str = CLIENT) -> Iterator[Run]:
         "CCWIRE_TEST_MARK": mark,
         "PYTHONPATH": os.getcwd(),  # noqa: PTH109
     }
-    command = [sys.executable, "-m", "ccwire", "run", "--upstream", api.url]
-    command += ["--captures", str(home / "captures"), "--", sys.executable, "-c", client]
     with (home / "output").open("wb") as output:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "ccwire", *arguments],
             env=environment,
             cwd=home,
             stdin=subprocess.DEVNULL,
@@ -197,6 +202,27 @@ def test_the_folder_of_a_run_killed_together_with_its_proxy_goes_with_the_next(
         )
         assert ended.stdout.count("ccwire-run-") == 1  # its own
         assert list((home / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_outlives_a_proxy_in_the_foreground(
+    kind: signal.Signals, tmp_path: Path, no_core_files: None
+) -> None:
+    captures = str(tmp_path / "captures")
+    with started(tmp_path / "home", "proxy", "-p", "0", "--captures", captures) as run:
+        until(lambda: b"ccwire: capturing" in (run.home / "output").read_bytes(), 30)
+        run.process.send_signal(kind)
+        run.process.wait(60)
+        check_gone(run, kind.name)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_a_demo(kind: signal.Signals, tmp_path: Path) -> None:
+    with started(tmp_path / "home", "demo") as run:
+        until(lambda: run.proxy() is not None, 30)
+        run.process.send_signal(kind)
+        run.process.wait(60)
+        until(lambda: not run.alive(), GONE_SECONDS)
 
 
 def _started_proxy(run: Run) -> psutil.Process:
