@@ -50,9 +50,11 @@ def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, s
         elif number in _PASSED_ON:
             child.send_signal(number)
 
-    # Before the child starts, and none is ignored, because the child would ignore it too.
+    # Set before the child starts, which inherits what is ignored: what the user chose with nohup,
+    # and nothing else.
     signals = (*_PASSED_ON, *_LEFT_TO_THE_CHILD)
-    previous = {number: signal.signal(number, pass_on) for number in signals}
+    handled = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, pass_on) for number in handled}
     try:
         child = subprocess.Popen(list(command), env=dict(environment))
         for number in early:

@@ -85,6 +85,18 @@ class Run:
         return None
 
 
+@pytest.fixture(autouse=True)
+def usual_signals() -> Iterator[None]:
+    """A shell starts a background job with some of them ignored, and so they would be below it."""
+    catchable = [number for number in KINDS if number != signal.SIGKILL]
+    previous = {number: signal.getsignal(number) for number in catchable}
+    for number in catchable:
+        signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in previous.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def no_core_files() -> Iterator[None]:
     """SIGQUIT would write them into the current folder."""
