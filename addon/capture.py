@@ -21,6 +21,7 @@ from mitmproxy.proxy import server_hooks
 # mitmproxy puts only this file's folder on the path, and the user's project may have an `addon`.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from addon.admission import Admission
 from addon.brake import Brake
 from addon.chain import Chain
 from addon.hooks.sessions import default_sessions_path
@@ -34,6 +35,7 @@ from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, new_redactor, prepare
 from addon.redaction.log_records import redact_log_records
+from addon.trailers import Trailers
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id
 from ccwire.wire.hosts import (
@@ -62,6 +64,7 @@ class Capture:
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
         self._connections = Connections()
+        self.admission = Admission(self._connections)
         self._chain = Chain()
         self.addons = [self._chain]  # mitmproxy calls its hooks after those of this class
         self._stopped = False
@@ -142,6 +145,7 @@ class Capture:
         self._connections.count += 1
         if self._resolver is not None and client.peername and client.sockname:
             self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
+            self.admission.connected(client, self._resolver)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         address = data.context.server.address
@@ -158,6 +162,8 @@ class Capture:
             self._connections.add_untrusted(address[0])
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
+        if self.admission.is_refused(flow.client_conn):
+            return
         self._chain.recognise(flow)
         if self._behind_own_port(flow.request) is not None:
             flow.response = _established(flow.request.data.http_version)
@@ -174,6 +180,8 @@ class Capture:
             data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if self.admission.is_refused(flow.client_conn):
+            return
         if (server := self._behind_own_port(flow.request)) is not None:
             # Old clients use their proxy for a base URL on loopback too, whatever NO_PROXY names.
             assert server.hostname is not None
@@ -214,7 +222,19 @@ class Capture:
         )
 
     def response(self, flow: http.HTTPFlow) -> None:
-        self._end(flow, "http_end", self._chain.refusal(flow))
+        if flow.websocket is None:  # else `websocket_end` follows
+            self._end(flow, "http_end", self._chain.refusal(flow))
+
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        if not ctx.options.store_streamed_bodies:  # set for a screen, which shows them
+            del flow.websocket.messages[:-1]  # mitmproxy would keep all until the end
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        by_client = flow.websocket.closed_by_client
+        ended_by: EndedBy = "client_disconnect" if by_client else "server_disconnect"
+        self._end(flow, ended_by, "the messages of a WebSocket are not captured")
 
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._in_flight:
@@ -288,9 +308,11 @@ class Capture:
         return _matches(host, port, self._hosts)
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
-        if self._chain.is_captured_elsewhere(flow.client_conn):
+        """Decide by the address to connect to: a client may send any Host header."""
+        client = flow.client_conn
+        if self._chain.is_captured_elsewhere(client) or self.admission.is_refused(client):
             return False
-        return self._is_captured(flow.request.pretty_host, flow.request.port)
+        return self._is_captured(flow.request.host, flow.request.port)
 
     def _behind_own_port(self, request: http.Request) -> urllib.parse.SplitResult | None:
         """Return the server to use for a request that names this proxy's own reverse port."""
@@ -298,10 +320,11 @@ class Capture:
 
     def _count_other(self, flow: http.HTTPFlow) -> None:
         if not self._captures(flow):
-            self._connections.add_other(flow.request.pretty_host, flow.request.port)
+            self._connections.add_other(flow.request.host, flow.request.port)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
-        if self._upstream is not None and not self._captures(flow):
+        is_other = not (self._captures(flow) or self.admission.is_refused(flow.client_conn))
+        if self._upstream is not None and is_other:
             text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 
@@ -365,4 +388,5 @@ def _headers(headers: http.Headers) -> list[tuple[str, str]]:
     ]
 
 
-addons = [Capture()]
+_capture = Capture()
+addons = [Trailers(), _capture.admission, _capture]  # in the order of their hooks

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 
 from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
+from addon.identity.password import run_authorization
 from addon.recording.recorder import Recorder
 from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
@@ -47,8 +48,9 @@ def recorder_for(paths: CapturePaths) -> Recorder:
 
 
 def new_redactor(key: bytes) -> Redactor:
-    """Return a redactor that knows the passwords of the user's proxies, which may repeat them."""
+    """Return a redactor that knows the passwords of the proxies, which may repeat them."""
     redactor = Redactor(key)
-    for authorization in proxy_authorizations(os.environ):
+    own = run_authorization(os.environ)
+    for authorization in [*proxy_authorizations(os.environ), *([own] if own else [])]:
         redactor.learn("proxy-authorization", authorization)
     return redactor

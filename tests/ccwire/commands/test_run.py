@@ -91,6 +91,25 @@ def test_a_signal_while_the_proxy_starts_ends_it_too(home: Path, number: signal.
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize(("ignored", "out"), [("HUP", "lives\n"), ("USR1", "")])
+def test_the_command_ignores_the_signals_that_the_user_chose_to_ignore(
+    ignored: str, out: str, home: Path
+) -> None:
+    start = f'trap "" {ignored}; exec "$@"'
+    command = [sys.executable, "-m", "ccwire", "run", "--", "sh", "-c", "kill -HUP $$; echo lives"]
+    ran = subprocess.run(
+        ["sh", "-c", start, "sh", *command],
+        env=environment(home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout == out
+
+
 def test_a_home_that_cannot_be_written_to_is_one_sentence(home: Path) -> None:
     (home / "file").touch()
     ran = run(home, "--quiet", "--", "true", HOME=str(home / "file"))
