@@ -22,6 +22,7 @@ from addon.launch.proxy_log import Connections
 logger = logging.getLogger("ccwire")
 
 _HEADER = "Proxy-Authorization"
+_REFUSED = "ccwire_refused"  # in the metadata of a flow
 _OTHER_USER = "this proxy serves only the user who started it; set capture_clients=any to change it"
 _OTHER_PROCESS = "this proxy serves only the command that `ccwire run` started"
 _TRIES = 3  # a process may be missed while it starts others
@@ -73,15 +74,16 @@ class Admission:
         self._admitted.discard(client.id)
         self._refused.pop(client.id, None)
 
-    def is_refused(self, client: connection.Client) -> bool:
-        return client.id in self._refused
+    def is_refused(self, flow: http.HTTPFlow) -> bool:
+        """Return whether this request is refused, also after its client has left."""
+        return _REFUSED in flow.metadata
 
     async def http_connect(self, flow: http.HTTPFlow) -> None:
         await self._check(flow)
 
     async def requestheaders(self, flow: http.HTTPFlow) -> None:
         await self._check(flow)
-        if flow.response is not None and self.is_refused(flow.client_conn) and _is_large(flow):
+        if self.is_refused(flow) and _is_large(flow):
             flow.kill()  # mitmproxy would keep the whole request in memory before it answers
 
     async def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
@@ -92,6 +94,7 @@ class Admission:
     async def _check(self, flow: http.HTTPFlow) -> None:
         status = await self._status(flow.client_conn, flow.request.headers)
         if status is not None:
+            flow.metadata[_REFUSED] = status
             flow.response = _refusal(status, self._why)
 
     async def _status(self, client: connection.Client, headers: http.Headers | None) -> int | None:
@@ -128,8 +131,12 @@ class Admission:
         clients, here, there = self._clients, client.sockname[:2], client.peername[:2]
 
         def judge(process: ClientProcess | None) -> Found:
-            found = client_of(there, here, process)
-            return clients.judge(found), found
+            try:
+                found = client_of(there, here, process)
+                return clients.judge(found), found
+            except Exception as error:  # a failed lookup must not let a stranger in
+                logger.debug("ccwire: could not judge a client", exc_info=error)
+                return "unknown", _NOBODY
 
         return resolver.ask(client.id, judge)
 

@@ -162,7 +162,7 @@ class Capture:
             self._connections.add_untrusted(address[0])
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
-        if self.admission.is_refused(flow.client_conn):
+        if self.admission.is_refused(flow):
             return
         self._chain.recognise(flow)
         if self._behind_own_port(flow.request) is not None:
@@ -180,7 +180,7 @@ class Capture:
             data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        if self.admission.is_refused(flow.client_conn):
+        if self.admission.is_refused(flow):
             return
         if (server := self._behind_own_port(flow.request)) is not None:
             # Old clients use their proxy for a base URL on loopback too, whatever NO_PROXY names.
@@ -309,8 +309,7 @@ class Capture:
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
         """Decide by the address to connect to: a client may send any Host header."""
-        client = flow.client_conn
-        if self._chain.is_captured_elsewhere(client) or self.admission.is_refused(client):
+        if self._chain.is_captured_elsewhere(flow.client_conn) or self.admission.is_refused(flow):
             return False
         return self._is_captured(flow.request.host, flow.request.port)
 
@@ -323,7 +322,7 @@ class Capture:
             self._connections.add_other(flow.request.host, flow.request.port)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
-        is_other = not (self._captures(flow) or self.admission.is_refused(flow.client_conn))
+        is_other = not (self._captures(flow) or self.admission.is_refused(flow))
         if self._upstream is not None and is_other:
             text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})

@@ -76,8 +76,10 @@ def can_find_processes() -> bool:
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()) as client,
     ):
-        found = ProcessTable().find(client.getsockname(), client.getpeername())
-    return found is not None and found.pid == os.getpid()
+        ends, own = (client.getsockname(), client.getpeername()), os.getpid()
+        if socket_table.is_there():
+            return socket_table.owner(*ends, [own]) == own
+        return _holds(own, *ends)
 
 
 class ProcessTable:

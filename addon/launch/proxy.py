@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import IO, Self
 
 from addon.identity.password import PASSWORD
-from addon.launch import scratch
-from addon.launch.lifeline import STOP_SECONDS
-from addon.launch.signals import deferred_signals
+from addon.lifetime import scratch
+from addon.lifetime.lifeline import STOP_SECONDS
+from addon.lifetime.signals import deferred_signals
 from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.import_path import python_command
@@ -28,7 +28,7 @@ ADD_ON = Path(__file__).parent.parent / "capture.py"
 # `def`, because an import at the top would not be covered by the lifeline.
 _TIED = """\
 import sys
-from addon.launch.lifeline import run_tied
+from addon.lifetime.lifeline import run_tied
 def mitmdump():
     from mitmproxy.tools.main import mitmdump
     mitmdump()
@@ -81,7 +81,7 @@ def occupied(host: str, port: int) -> Iterator[int]:
 class Proxy:
     """A `mitmdump` process with the add-on; a context manager.
 
-    The process ends with this one: see `addon.launch.lifeline`.
+    The process ends with this one: see `addon.lifetime.lifeline`.
     """
 
     def __init__(

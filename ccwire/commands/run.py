@@ -10,7 +10,6 @@ import click
 
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import can_find_processes
-from addon.launch import scratch
 from addon.launch.child import child_environment
 from addon.launch.client import exit_on_signals, run_behind
 from addon.launch.overlay import OverlayError, with_overlay
@@ -18,6 +17,7 @@ from addon.launch.overrides import overriding, repeated
 from addon.launch.plan import Plan, PlanError, plan_run
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import connections, troubles
+from addon.lifetime import scratch
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option

@@ -61,7 +61,7 @@ def test_another_user_is_refused_unless_an_option_allows_it(
     monkeypatch.setattr(socket_table, "find", lambda client, proxy: Socket(1, os.geteuid() + 1))
     flow = asked(admission)
     assert status(flow) == expected
-    assert admission.is_refused(flow.client_conn) is (expected is not None)
+    assert admission.is_refused(flow) is (expected is not None)
     assert seen.refused == (1 if expected else 0)
 
 
@@ -92,12 +92,23 @@ def test_no_server_is_connected_to_for_a_stranger(rig: Rig) -> None:
     assert "serves only the command" in (data.server.error or "")
 
 
-def test_a_client_that_has_left_is_forgotten(rig: Rig) -> None:
+def test_a_request_stays_refused_when_its_client_leaves(rig: Rig) -> None:
     admission, context, _ = rig
     context.configure(admission, capture_clients=str(os.getpid()))
     flow = asked(admission)
     admission.client_disconnected(flow.client_conn)
-    assert not admission.is_refused(flow.client_conn)
+    assert admission.is_refused(flow)
+
+
+def test_a_lookup_that_fails_lets_no_stranger_in(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(client: object, proxy: object) -> None:
+        raise RuntimeError("made up")
+
+    admission, context, _ = rig
+    context.configure(admission, capture_clients=str(os.getpid()))
+    monkeypatch.setattr(socket_table, "is_there", lambda: True)
+    monkeypatch.setattr(socket_table, "find", fails)
+    assert status(asked(admission, *[ClientProcess(os.getpid(), 1.0)] * 3)) == 407
 
 
 @pytest.mark.parametrize("value", ["0x", "-1", "everyone"])

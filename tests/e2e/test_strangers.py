@@ -3,6 +3,7 @@
 import base64
 import http.client
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -82,6 +83,21 @@ def test_a_stranger_gets_one_sentence_and_nothing_is_sent_or_recorded(
     seen = connections(log)
     assert seen is not None
     assert (seen.count, seen.refused, seen.others) == (0, 5, {})
+
+
+def test_a_stranger_that_leaves_at_once_leaves_no_record(
+    tmp_path: Path, confdir: Path, other: int
+) -> None:
+    body = messages_body("made up", new_session())
+    head = f"POST http://{API}/v1/messages HTTP/1.1\r\nHost: {API}\r\n"
+    with guarded(tmp_path, confdir, clients=other) as wire:
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", wire.proxy.port), 30) as connection:
+                length = f"Content-Length: {len(body)}\r\n\r\n"
+                connection.sendall((head + length).encode() + body)
+        assert request(wire.proxy.port, "GET", "http://example.org/")[0] == 403
+    assert wire.api.ledger.messages() == []
+    assert not list(wire.captures.glob("*/*"))
 
 
 def test_a_large_body_of_a_stranger_is_not_read(tmp_path: Path, confdir: Path, other: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from addon.identity import clients
+from addon.identity import clients, processes, socket_table
 from addon.identity.clients import Client, Everyone, OwnUser, RunTree
 from addon.identity.processes import ClientProcess, can_find_processes
 
@@ -77,7 +77,12 @@ def test_a_tree_without_a_root_is_refused() -> None:
         RunTree(ended.pid, "")
 
 
-def test_this_system_shows_whose_a_connection_is(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_there", [True, False])
+def test_this_system_shows_whose_a_connection_is(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_table, "is_there", lambda: is_there)
     assert can_find_processes()
-    monkeypatch.setattr("addon.identity.socket_table.find", lambda client, proxy: None)
+    monkeypatch.setattr(socket_table, "find", lambda client, proxy: None)
+    monkeypatch.setattr(processes, "_holds", lambda pid, client, proxy: False)
     assert not can_find_processes()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from addon.launch.client import exit_on_signals
-from addon.launch.signals import deferred_signals
+from addon.lifetime.signals import deferred_signals
 
 
 @pytest.fixture(autouse=True)

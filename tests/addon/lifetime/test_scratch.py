@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from addon.launch import scratch
+from addon.lifetime import scratch
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from addon.launch import scratch
+from addon.lifetime import scratch
 
 STOP_SECONDS = 20.0  # to finish all files; it is ended after that
 _STDIN = 0
