@@ -36,7 +36,7 @@ class _Item(NamedTuple):
     event: Event
     at_ms: float
     data: Any  # its JSON value, or _NOT_JSON
-    cleared: object = None  # the redactor's literals, if its bytes contain none of them
+    cleared: object = None  # what the redactor knew when it found nothing in the bytes
 
 
 class StreamedAnswer:
@@ -85,7 +85,7 @@ class StreamedAnswer:
         failed = self._redactor.text(failed) if failed else None
         return FinishedAnswer(
             body=stream_body(self._type, self._lines, self._size, self._encoding, failed),
-            message=result.to_json(),
+            message=self._redactor.value(result.to_json()),
             metrics=result.metrics,
             usage_at_start=result.usage_at_start,
             usage=result.usage,
@@ -99,7 +99,7 @@ class StreamedAnswer:
         ready: list[_Item] = []
         for event in events:
             is_clean = not self._redactor.is_suspect(event.raw)
-            cleared = self._redactor.literals if is_clean else None
+            cleared = self._redactor.known if is_clean else None
             item = _Item(event, self._at_ms, _value(event.data), cleared)
             if piece := _piece(item.data):
                 # Without a backslash, the raw event contains the piece unescaped.
@@ -115,7 +115,7 @@ class StreamedAnswer:
         for item in items:
             event, value = item.event, item.data
             # The redactor may have learned a secret while the item was held back.
-            is_clean = item.cleared is self._redactor.literals
+            is_clean = item.cleared is self._redactor.known
             clean = event.raw if is_clean else self._redactor.body(event.raw)
             if clean != event.raw:
                 event = parse_event(clean)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from addon.redaction.patterns import is_token
+from addon.redaction.learned import is_token
 from addon.redaction.redactor import Redactor
 
 _SHORTEST_CUT = 8  # a shorter beginning is also that of ordinary words
