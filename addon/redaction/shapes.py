@@ -15,7 +15,6 @@ _TOKEN = rb"(?:(?!%b)(?:[A-Za-z0-9._~+/\-]|\\/|%%[0-9A-Fa-f]{2}))" % SCHEME
 _BASE64 = rb"(?:[A-Za-z0-9+/=_\-]|\\/|%[23][0-9A-Fa-f])"
 # Where a word begins: an image in base64 may contain the same letters; an escape may come before.
 _ALONE = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
-_APART = rb"(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 # What is between a name and its value, also in JSON inside a string.
 _QUOTE = rb"(?:\\*[\"'])?"
 _IS = rb"%b\s{0,4}(?:=>?|:)\s{0,4}%b" % (_QUOTE, _QUOTE)
@@ -63,7 +62,7 @@ class _Shape(NamedTuple):
 
 def _word(kind: str, start: bytes, rest: bytes) -> _Shape:
     """Return a shape that is a word of its own; the anchor is the end of how it begins."""
-    return _Shape(kind, start[:-1], start[-1:], b"", rb"%b(%b%b)" % (_APART, start, rest))
+    return _Shape(kind, start[:-1], start[-1:], b"", rb"%b(%b%b)" % (_ALONE, start, rest))
 
 
 def _assigned(kind: str, behind: bytes, anchor: bytes, ahead: bytes, name: bytes) -> _Shape:
@@ -91,14 +90,14 @@ def _is_stand_in(value: bytes) -> bool:
 _ANTHROPIC = rb"(sk-ant-%b++)" % _WORD
 _OPENAI = (
     rb"%b(sk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_\-]{20,}+|or-v1-[0-9a-f]{40,}+"
-    rb"|[A-Za-z0-9]{40,}+))" % _APART
+    rb"|[A-Za-z0-9]{40,}+))" % _ALONE
 )
 _JWT = rb"(eyJ%(w)b{6,}+\.%(w)b{6,}+\.%(w)b*+)|eyJ%(w)b*+" % {b"w": _WORD}
 _BEARER = rb"%(s)b{1,8}(%(t)b{16,}+=*+|(?=[A-Za-z._~+/\-]*+[0-9])%(t)b{6,}+=*+)" % {
     b"s": SCHEME,
     b"t": _TOKEN,
 }
-_AWS_SECRET = rb"%b([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])" % _IS
+_AWS_SECRET = rb"%b([A-Za-z0-9/+]{40})(?![A-Za-z0-9+])" % _IS
 _PEM = (
     rb"BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-{5}%(b)b*+((?:%(h)b%(b)b++)*+"
     % {
@@ -144,7 +143,7 @@ _SHAPES: tuple[_Shape, ...] = (
     _Shape("aws_secret", b"ecret", b"A", b"ccessKey", b"ecretAccessKey" + _AWS_SECRET),
     *(_word("github_token", b"gh%c_" % letter, rb"[A-Za-z0-9]{30,}+") for letter in b"pousr"),
     _word("github_token", b"github_pat_", rb"[A-Za-z0-9_]{30,}+"),
-    _Shape("slack_token", b"xox[a-z]", b"-", b"", rb"%b(xox[a-z]-[\w\-]{10,}+)" % _APART),
+    _Shape("slack_token", b"xox[a-z]", b"-", b"", rb"%b(xox[a-z]-[\w\-]{10,}+)" % _ALONE),
     _word("slack_token", b"xapp-", rb"[A-Za-z0-9\-]{20,}+"),
     _Shape(
         *("slack_webhook", b"hooks", b".", rb"slack\.com"),
@@ -152,11 +151,11 @@ _SHAPES: tuple[_Shape, ...] = (
     ),
     *(_word("gitlab_token", b"gl%b-" % name, rb"[\w.\-]{20,}+") for name in _GITLAB),
     _word("npm_token", b"npm_", rb"[A-Za-z0-9]{30,}+"),
-    _word("huggingface_token", b"hf_", rb"[A-Za-z0-9]{30,}+"),
+    _word("huggingface_token", b"hf_", rb"[A-Za-z]{34}(?![A-Za-z0-9])"),
     *(
         _Shape(
             *("stripe_key", b"%ck" % first, b"_", b"(?:live|test|prod)_"),
-            rb"%b(%ck_(?:live|test|prod)_[A-Za-z0-9]{16,}+)" % (_APART, first),
+            rb"%b(%ck_(?:live|test|prod)_[A-Za-z0-9]{16,}+)" % (_ALONE, first),
         )
         for first in b"sr"
     ),
@@ -168,7 +167,7 @@ _SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         *("sendgrid_key", b"SG", b".", b""),
-        rb"%b(SG\.[A-Za-z0-9_\-]{16,32}+\.[A-Za-z0-9_\-]{32,64}+)" % _APART,
+        rb"%b(SG\.[A-Za-z0-9_\-]{16,32}+\.[A-Za-z0-9_\-]{32,64}+)" % _ALONE,
     ),
     _Shape(
         *("twilio_key", b"S", b"K", b"[0-9a-f]{8}"), rb"%b(SK[0-9a-f]{32})(?![0-9a-f])" % _ALONE
