@@ -98,6 +98,8 @@ class StreamedAnswer:
     def _take(self, events: list[Event]) -> list[bytes]:
         ready: list[_Item] = []
         for event in events:
+            if event.data is not None and b"\n" in event.data:
+                event = self._whole(event)
             is_clean = not self._redactor.is_suspect(event.raw)
             cleared = self._redactor.known if is_clean else None
             item = _Item(event, self._at_ms, _value(event.data), cleared)
@@ -105,10 +107,33 @@ class StreamedAnswer:
                 # Without a backslash, the raw event contains the piece unescaped.
                 ready += self._across.push(item, *piece, is_clean and b"\\" not in event.raw)
             else:
-                if _type(item.data) == "content_block_stop":
-                    self._across.end(_block(item.data))
-                ready += self._across.other(item)
+                match _type(item.data):
+                    case "content_block_stop":
+                        self._across.end(_block(item.data))
+                    case "message_delta" | "message_stop":
+                        ready += self._across.end_all()
+                ready += self._across.other(self._in_one_field(item))
         return self._keep(ready)
+
+    def _whole(self, event: Event) -> Event:
+        """Return the event, rewritten in one line if a secret is split over its data lines."""
+        joined = (event.data or b"").replace(b"\n", b"")
+        clean = self._redactor.body(joined)
+        return event if clean == joined else _new_event(event.event, clean)
+
+    def _in_one_field(self, item: _Item) -> _Item:
+        """Return the item, with the text in one field if a secret is split over several."""
+        delta = item.data.get("delta") if _type(item.data) == "content_block_delta" else None
+        if not isinstance(delta, dict):
+            return item
+        names = _text_fields(delta)
+        joined = "".join(delta[name] for name in names)
+        clean = self._redactor.text(joined) if len(names) > 1 else joined
+        if clean == joined:
+            return item
+        texts = {**dict.fromkeys(names, ""), names[0]: clean}
+        data = {**item.data, "delta": {**delta, **texts}}
+        return _Item(_new_event(item.event.event, dump(data)), item.at_ms, data)
 
     def _keep(self, items: list[_Item]) -> list[bytes]:
         kept = []
@@ -313,8 +338,12 @@ def _type(data: Any) -> object:
 
 def _text_field(delta: dict[str, Any]) -> str | None:
     """Return the name of the delta's only text field, or None."""
-    names = [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
+    names = _text_fields(delta)
     return names[0] if len(names) == 1 else None
+
+
+def _text_fields(delta: dict[str, Any]) -> list[str]:
+    return [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
 
 
 def _with_text(item: _Item, text: str) -> _Item:
@@ -322,9 +351,11 @@ def _with_text(item: _Item, text: str) -> _Item:
     name = _text_field(delta)
     assert name is not None
     data = {**item.data, "delta": {**delta, name: text}}
-    encoded = dump(data)
-    raw = b"event: %s\ndata: %s\n\n" % (item.event.event.encode(), encoded)
-    return _Item(Event(item.event.event, encoded, raw), item.at_ms, data)
+    return _Item(_new_event(item.event.event, dump(data)), item.at_ms, data)
+
+
+def _new_event(name: str, data: bytes) -> Event:
+    return Event(name, data, b"event: %s\ndata: %s\n\n" % (name.encode(), data))
 
 
 def _error_text(error: Any) -> str:

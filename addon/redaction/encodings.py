@@ -35,6 +35,7 @@ def forms_of(text: str, secret: bytes, is_shaped: bool) -> list[bytes]:
     forms = {shape for shape in base64_shapes(secret) if len(shape) >= SHORTEST_FORM}
     if not is_shaped:
         forms |= {secret, urllib.parse.quote_from_bytes(secret, safe="").encode()}
+        forms.add(repr(text)[1:-1].encode("utf-8", "surrogateescape"))  # in log lines
         for ascii_only in (True, False):
             once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
             twice = json.dumps(once, ensure_ascii=ascii_only)[1:-1]

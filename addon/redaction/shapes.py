@@ -27,8 +27,9 @@ _GITLAB = b"pat dt rt cbt ptt ft imt agent oas soat ffct".split()
 
 _BREAKS = re.compile(rb"\\+[rnt]|\s")
 _PLACEHOLDER = re.compile(
-    rb"(?i)your|example|change.?me|placeholder|xxx|\*\*\*|redacted|environ|getenv|secrets\."
-    rb"|\A[$%{<*]|\A(?:user|pass(?:word)?|pwd|secret|token)\Z"
+    rb"x{4}|X{4}|\*{3}|\A[$%{<*]"
+    rb"|(?i:your|example|change.?me|placeholder|redacted|environ|getenv|secrets\."
+    rb"|\A(?:user|pass(?:word)?|pwd|secret|token)\Z)"
 )
 # An attribute, a path or an address: what code and settings have in place of a value.
 _REFERENCE = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[~./]{1,3}[\w./\-]*|https?://.*")

@@ -239,7 +239,7 @@ _USER = '"messages":[{"role":"user","content":'
 _TEXTS = [*OF_TEXT, *OF_JSON]
 _BODIES = [*_TEXTS, *COMPRESSED]
 _STREAMS = [*_BODIES, *SPLITS]
-_IN_URL = [name for name in OF_TEXT]
+_IN_URL = list(OF_TEXT)
 _FORM: Headers = [("content-type", "application/x-www-form-urlencoded")]
 
 # Each position: how it is planted, and the encodings that exist there.

@@ -27,7 +27,8 @@ _AT_ONCE = 5  # shapes per combination in the bounded part
 def is_promised(position: str, encoding: str, shape: str) -> bool:
     if encoding.startswith("base64"):
         return position == "telemetry" or shape in IN_BASE64
-    return True
+    # A log line quotes text in Python's way: with a quote in the secret, that is no JSON any more.
+    return (position, encoding, shape) != ("log", "\\/", "header_odd")
 
 
 def shapes_for(number: int) -> list[str]:
