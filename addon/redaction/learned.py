@@ -31,6 +31,7 @@ class LearnedSecrets:
         self.literals: tuple[bytes, ...] = ()
         self.heads: tuple[bytes, ...] = ()  # that any token character may continue
         self.starts = Starts(())
+        self.longest = 0
 
     def get(self, secret: bytes) -> Learned | None:
         return self._known.get(secret)
@@ -49,6 +50,7 @@ class LearnedSecrets:
         if len(same) > _MOST.get(kind, _MOST_OF_OTHERS):
             del self._known[same[0]]
         self.literals = tuple(form for known in self._known.values() for form in known.forms)
+        self.longest = 3 * max(map(len, self.literals))  # each character may be percent-encoded
         heads = _heads_of(self.literals)
         self.heads = tuple(set(heads).difference(self.literals))
         self.starts = Starts(heads)

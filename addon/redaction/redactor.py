@@ -22,13 +22,14 @@ from addon.redaction.fields import (
 )
 from addon.redaction.headers import identity_in, is_distinctive, is_secret, parts_of, secret_of
 from addon.redaction.learned import LearnedSecrets
-from addon.redaction.shapes import CANDIDATE, scan
+from addon.redaction.shapes import CANDIDATE, Scan, scan
 from addon.redaction.unfinished import unfinished
 from addon.redaction.views import View, regions, views
 from ccwire.wire.json_text import dump, parse_json
 
 _ENCODED_KEY = tuple(base64_shapes(b"sk-ant-"))
 _SHORTEST_PASSWORD = 8
+_AROUND = 512  # bytes on each side of an escape that are decoded
 _LEARNED = 100  # the rank of a learned secret: above that of any shape
 # The name of a parameter may be percent-encoded, too.
 _URL_FIELD = re.compile(r"((?<![^?&;])([^?&;#=\s]++)=)([^&#\s]++)")
@@ -60,7 +61,7 @@ class Redactor:
         """Redact a body, or one event of it."""
         if not self.is_suspect(data):
             return data
-        return _replaced(data, self._spans(data, 0))
+        return _replaced(data, self._spans(data))
 
     def is_suspect(self, data: bytes) -> bool:
         """Return whether the data may contain a secret; most events do not."""
@@ -73,7 +74,7 @@ class Redactor:
 
     def telemetry(self, data: bytes) -> bytes:
         """Redact a telemetry body: also device, account and e-mail fields, and inside base64."""
-        spans = list(self._spans(data, 0))
+        spans = self._spans(data)
         spans += self._private(data)
         for found in ENCODED.finditer(data):
             if any(self.body(inside) != inside for inside in decoded_in(found[0])):
@@ -156,9 +157,18 @@ class Redactor:
         value = _unquoted(found[3]).encode("utf-8", "surrogatepass")
         return found[1] + self.mark(kind_of_field(name), value).decode()
 
-    def _spans(self, data: bytes, depth: int) -> Iterator[_Span]:
+    def _spans(self, data: bytes) -> list[_Span]:
         """Find the secrets in a text, and in the decoded text around each escape."""
         found = scan(data)
+        spans = list(self._plain(data, found, 0))
+        if found.has_user_id:
+            for start, end in user_ids(data):
+                spans += _moved(self._private(data[start:end]), start)
+        if found.hiding:
+            spans += self._hidden(data, found.hiding, spans)
+        return spans
+
+    def _plain(self, data: bytes, found: Scan, depth: int) -> Iterator[_Span]:
         for token in found.tokens:
             yield _Span(token.start, token.end, depth, self.mark(token.kind, token.secret))
         for start, end, mark in self._learned.find(data):
@@ -167,16 +177,27 @@ class Redactor:
             for run in ENCODED.finditer(data):
                 if any(literal in run[0] for literal in _ENCODED_KEY):
                     yield _Span(*run.span(), depth, self.mark("encoded", run[0]))
-        if found.has_user_id and depth == 0:
-            for start, end in user_ids(data):
-                yield from _moved(self._private(data[start:end]), start)
-        if found.hiding and depth == 0:
-            for start, end in regions(data, found.hiding):
-                yield from _moved(self._hidden(data[start:end]), start)
 
-    def _hidden(self, data: bytes) -> Iterator[_Span]:
+    def _hidden(self, data: bytes, places: list[int], plain: list[_Span]) -> Iterator[_Span]:
+        """Find secrets in the decoded text around the places; `plain` are those found without."""
+        around = max(_AROUND, self._learned.longest)
+        done = 0
+        for start, end in regions(data, places, around):
+            if end <= done:
+                continue
+            # A secret that is found in part begins earlier, or ends later.
+            start = min([start, *(span.start for span in plain if start <= span.end <= end)])
+            while True:
+                spans = list(_moved(self._decoded(data[start:end]), start))
+                if end == len(data) or not any(span.end == end for span in spans):
+                    break
+                end = min(len(data), end + 4 * (end - start))
+            yield from spans
+            done = end
+
+    def _decoded(self, data: bytes) -> Iterator[_Span]:
         for depth, view in enumerate(views(data), 1):
-            spans = list(self._spans(view.text, depth))
+            spans = list(self._plain(view.text, scan(view.text), depth))
             for start, end in user_ids(view.text):
                 if not is_plain_key(data, view, start):
                     spans += _moved(self._private(view.text[start:end]), start)

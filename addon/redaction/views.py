@@ -13,7 +13,6 @@ _ESCAPE = re.compile(rb'\\(?:u([0-9A-Fa-f]{4})|(["\\/bfnrt]))|%([0-9A-Fa-f]{2})'
 _LETTERS = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
 _PAIR = re.compile(rb"\\.", re.DOTALL)
 _DEEPEST = 6
-_AROUND = 4096  # bytes on each side of an escape: more than any secret has
 
 
 class _Unit(NamedTuple):
@@ -60,18 +59,16 @@ def views(data: bytes) -> Iterator[View]:
         yield View(text, list(texts), list(levels))
 
 
-def regions(data: bytes, places: Sequence[int]) -> Iterator[tuple[int, int]]:
+def regions(data: bytes, places: Sequence[int], around: int) -> Iterator[tuple[int, int]]:
     """Return the parts of the data around the places, merged where they meet."""
-    start = end = 0
+    start = end = -1
     for place in places:
-        if place < end - _AROUND // 2:
-            continue
-        if place - _AROUND > end:
-            if end:
+        if end < 0 or place - around > end:
+            if end >= 0:
                 yield start, end
-            start = _unit_start(data, max(0, place - _AROUND))
-        end = min(len(data), place + _AROUND)
-    if end:
+            start = _unit_start(data, max(0, place - around))
+        end = min(len(data), place + around)
+    if end >= 0:
         yield start, end
 
 
