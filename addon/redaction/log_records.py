@@ -11,7 +11,8 @@ from addon.redaction.redactor import Redactor
 
 # A header in a line that mitmproxy quotes, well-formed or not: b'x-api-key: …', ("x-api-key", "…")
 _HEADER = re.compile(
-    r"(?<![\w-])([A-Za-z][A-Za-z0-9_-]*)(['\"]?\s{0,4}[:=,]\s{0,4}b?['\"]?|\s{1,4})"
+    r"(?<![\w-])(?=[\w-]*(?i:key|token|secret|auth|cookie|pass|pwd|cred|jwt|sign|assert))"
+    r"([A-Za-z][\w-]*)(['\"]?\s{0,4}[:=,]\s{0,4}b?['\"]?|\s{1,4})"
     r"((?:(?i:bearer|basic|token) )?[^\s'\",;<>]{6,})"
 )
 

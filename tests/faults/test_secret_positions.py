@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from addon.redaction.log_records import redact_log_records
+from ccwire.wire.vocabulary import EndedBy
 from tests.addon.recording.recorders import RecorderRig
 from tests.faults.made_secrets import IN_BASE64, SHAPES, Planted, found_in
 from tests.faults.planting import ENCODINGS, POSITIONS, Plant, combinations
@@ -56,13 +57,33 @@ def seen(root: Path, position: str, encoding: str, shapes: list[str]) -> set[str
     """Record an exchange per shape, and return the shapes that can be read afterwards."""
     rng = random.Random(f"{position} {encoding}")
     planted = [SHAPES[shape](rng, shape) for shape in shapes]
-    rig = RecorderRig(root)
+    rig = _WatchedRig(root)
     with _log_of(rig) as log:
         for number, secret in enumerate(planted):
             POSITIONS[position][0](rig, f"flow-{number}", Plant(secret, encoding))
         rig.recorder.settle()
         rig.recorder.close()
-    return found_in(_written(root) + "\n".join(log).encode("utf-8", "surrogatepass"), planted)
+    logged = "\n".join(log).encode("utf-8", "surrogatepass")
+    return found_in(b"\n".join([_written(root), *rig.parts, logged]), planted)
+
+
+class _WatchedRig(RecorderRig):
+    """Keeps what the part files contain just before each exchange ends."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.parts: list[bytes] = []
+
+    def end(
+        self,
+        flow: str,
+        ended_by: EndedBy = "http_end",
+        error: str | None = None,
+        at: float = 1010.0,
+    ) -> None:
+        self.recorder.write_parts()
+        self.parts += [path.read_bytes() for path in self.root.rglob("*.part*")]
+        super().end(flow, ended_by, error, at)
 
 
 def _written(root: Path) -> bytes:
