@@ -7,18 +7,19 @@ from typing import NamedTuple
 from addon.redaction.encodings import forms_of
 from addon.redaction.shapes import shape_of
 
-# Of each kind, the newest are kept: each request has another signature, and each answer may have
-# another cookie, which only that exchange repeats.
-_MOST = {"signature": 4, "cookie": 8}
+# Of each group, the newest are kept: each request has another signature, and each answer may have
+# another cookie, which only that exchange repeats. These are not searched for in base64.
+_MOST = {"signature": 4, "set-cookie": 4, "cookie": 8}
 _MOST_OF_OTHERS = 64
+_PLAIN = frozenset(("signature", "set-cookie"))
 _LONGEST_HEAD = 64
 TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-=%\\"
 
 
 class Learned(NamedTuple):
-    """A secret: its mark, and the forms in which it is found."""
+    """A secret: its group, the forms in which it is found, and its mark."""
 
-    kind: str
+    group: str
     forms: list[bytes]
     mark: bytes
 
@@ -36,18 +37,19 @@ class LearnedSecrets:
     def get(self, secret: bytes) -> Learned | None:
         return self._known.get(secret)
 
-    def add(self, kind: str, text: str, mark: bytes) -> None:
+    def add(self, group: str, text: str, mark: bytes) -> None:
         secret = text.encode("utf-8", "surrogateescape")
-        if secret in self._known:
+        known = self._known.get(secret)
+        if known and (group in _PLAIN or known.group not in _PLAIN):
             self._known.move_to_end(secret)
             return
         is_shaped = shape_of(secret) is not None
         if is_shaped and secret.startswith(b"sk-ant-"):
             return  # found in base64, too
-        forms = [secret] if kind == "signature" else forms_of(text, secret, is_shaped)
-        self._known[secret] = Learned(kind, forms, mark)
-        same = [known for known, found in self._known.items() if found.kind == kind]
-        if len(same) > _MOST.get(kind, _MOST_OF_OTHERS):
+        forms = [secret] if group in _PLAIN else forms_of(text, secret, is_shaped)
+        self._known[secret] = Learned(group, forms, mark)
+        same = [secret for secret, found in self._known.items() if found.group == group]
+        if len(same) > _MOST.get(group, _MOST_OF_OTHERS):
             del self._known[same[0]]
         self.literals = tuple(form for known in self._known.values() for form in known.forms)
         self.longest = 3 * max(map(len, self.literals))  # each character may be percent-encoded

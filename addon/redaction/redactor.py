@@ -130,13 +130,13 @@ class Redactor:
         """Learn the secrets in a header, `name` in lower case, to find them elsewhere."""
         kind, text = secret_of(name, value)
         if is_distinctive(name, text):
-            self._learn(kind, text)
+            self._learn(kind, text, kind)
         for kind, text in parts_of(name, value):
             if len(text) >= _SHORTEST_PASSWORD:
-                self._learn(kind, text)
+                self._learn(kind, text, name if name == "set-cookie" else kind)
 
-    def _learn(self, kind: str, text: str) -> None:
-        self._learned.add(kind, text, self.mark(kind, text.encode("utf-8", "surrogateescape")))
+    def _learn(self, kind: str, text: str, group: str) -> None:
+        self._learned.add(group, text, self.mark(kind, text.encode("utf-8", "surrogateescape")))
 
     def _header(self, name: str, value: str) -> str:
         if kind := identity_in(name):

@@ -243,6 +243,7 @@ def _candidates() -> tuple[re.Pattern[bytes], list[_Compiled | str]]:
 
 
 CANDIDATE, _TABLE = _candidates()
+_NAMED_KINDS = frozenset(("bearer", "secret", "password"))
 
 
 # How the words begin that are secrets; the anchor is not always their last character.
@@ -272,8 +273,8 @@ class Scan(NamedTuple):
     has_user_id: bool
 
 
-def scan(data: bytes) -> Scan:
-    """Find the tokens in a text; none of them overlap."""
+def scan(data: bytes, *, named: bool = True) -> Scan:
+    """Find the tokens in a text; none of them overlap. `named`: also those that a name precedes."""
     tokens: list[Token] = []
     hiding: list[int] = []
     is_encoded = has_user_id = False
@@ -288,6 +289,8 @@ def scan(data: bytes) -> Scan:
                 hiding.append(at)
             is_encoded = is_encoded or shape is _ENCODED
             has_user_id = has_user_id or shape is _USER_ID
+            continue
+        if not named and shape.kind in _NAMED_KINDS:
             continue
         start = at - shape.offset
         if shape.back:
@@ -316,7 +319,7 @@ def is_suspect(data: bytes) -> bool:
 
 def shape_of(secret: bytes) -> str | None:
     """Return the kind of a text that is one token, if it is one of a known shape."""
-    tokens = scan(secret).tokens
+    tokens = scan(secret, named=False).tokens
     if len(tokens) != 1 or (tokens[0].start, tokens[0].end) != (0, len(secret)):
         return None
     return tokens[0].kind
@@ -327,6 +330,6 @@ def _token(start: int, end: int, kind: str, secret: bytes) -> Token:
         secret = _BREAKS.sub(b"", secret)  # equal in any notation
     elif secret.startswith(b"sk-ant-o"):
         kind = "oauth"
-    elif kind in ("bearer", "secret", "password"):  # named by where it is: its shape says more
+    elif kind in _NAMED_KINDS:  # by what is before it: its own shape says more
         kind = shape_of(secret) or kind
     return Token(start, end, kind, secret)

@@ -60,6 +60,28 @@ def test_a_token_has_its_kind_and_its_surroundings_stay(
     assert planted.secret[:8] not in clean
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        *("AKIA", "ASIA", "AIza", "ya29.", "IQoJb3JpZ2lu", "FwoGZXIvYXdz", "FQoGZXIvYXdz"),
+        *("ABSKQmVkcm9ja0FQSUtleS", "bedrock-api-key-", "Signature=", "GOCSPX-", "1//0"),
+        *("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-", "sk-", "ghp_", "gho_", "ghu_"),
+        *("ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-"),
+        *("glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "xoxb-", "xoxp-", "xoxa-"),
+        *("xoxr-", "xoxs-", "xapp-", "npm_", "pypi-AgEI", "sk_live_", "rk_live_", "sk_test_"),
+        *("rk_test_", "whsec_", "SK", "AccountKey=", "SharedAccessKey=", "12345678:AA"),
+        *("aws_secret_access_key=", '"SecretAccessKey": "', "X_TOKEN=", "X_SECRET: ", "PASSWORD="),
+        *("DB_PASSWD=", "MY_API_KEY=", "X_ACCESS_KEY=", "SECRET_KEY='", "A_PRIVATE_KEY=", "TOKEN="),
+    ],
+)
+def test_a_token_of_each_start_is_found(redactor: Redactor, start: str) -> None:
+    sizes = {"AKIA": 16, "ASIA": 16, "AIza": 35, "SK": 32, "12345678:AA": 33}
+    size = 40 if "ccess" in start else sizes.get(start, 64)
+    secret = ("0A1B2C3D4E5F6789" if start[1:] in ("KIA", "SIA") else "0123456789abcdef" * 4)[:size]
+    text = redactor.text(f"see {start}{secret} there")
+    assert secret[:8] not in text and "<redacted:" in text
+
+
 def test_a_token_that_a_variable_has_is_the_same_elsewhere(redactor: Redactor) -> None:
     token = SHAPES["github_p"](random.Random(1), "").text
     mark = redactor.mark("github_token", token.encode())
