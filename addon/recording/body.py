@@ -1,6 +1,5 @@
 """A request or response body, decoded, redacted and classified. Pure."""
 
-import hashlib
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -73,9 +72,9 @@ def _not_json(content_type: str, clean: bytes, body: bytes, redactor: Redactor) 
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return {"type": "binary", "sha256": hashlib.sha256(body).hexdigest()}
+        return {"type": "binary", "sha256": redactor.digest(body)}
     if content_type == "application/x-www-form-urlencoded":
-        return {"type": "form", "data": query_fields(redactor.url(text))}
+        return {"type": "form", "data": redactor.value(query_fields(redactor.url(text)))}
     return {"type": "text", "data": text}
 
 

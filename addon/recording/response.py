@@ -41,7 +41,7 @@ class _Item(NamedTuple):
     event: Event
     at_ms: float
     data: Any  # its JSON value, or _NOT_JSON
-    cleared: object = None  # the redactor's literals, if its bytes contain none of them
+    cleared: object = None  # what the redactor knew when it found nothing in the bytes
 
 
 class StreamedAnswer:
@@ -114,7 +114,7 @@ class StreamedAnswer:
         start = stream_start(self._type, self._size, self._encoding, failed)
         return FinishedAnswer(
             body=events_body(start, self._lines, is_spilled=self._is_spilled),
-            message=result.to_json(),
+            message=self._redactor.value(result.to_json()),
             metrics=result.metrics,
             usage_at_start=result.usage_at_start,
             usage=result.usage,
@@ -127,16 +127,21 @@ class StreamedAnswer:
     def _take(self, events: list[Event]) -> list[bytes]:
         ready: list[_Item] = []
         for event in events:
+            if event.data is not None and b"\n" in event.data:
+                event = self._whole(event)
             is_clean = not self._redactor.is_suspect(event.raw)
-            cleared = self._redactor.literals if is_clean else None
+            cleared = self._redactor.known if is_clean else None
             item = _Item(event, self._at_ms, _value(event.data), cleared)
             if piece := _piece(item.data):
                 # Without a backslash, the raw event contains the piece unescaped.
                 ready += self._across.push(item, *piece, is_clean and b"\\" not in event.raw)
             else:
-                if _type(item.data) == "content_block_stop":
-                    self._across.end(_block(item.data))
-                ready += self._across.other(item)
+                match _type(item.data):
+                    case "content_block_stop":
+                        self._across.end(_block(item.data))
+                    case "message_delta" | "message_stop":
+                        ready += self._across.end_all()
+                ready += self._across.other(self._in_one_field(item))
         return self._kept_lines(self._keep(ready))
 
     def _raw(self, pieces: list[bytes]) -> list[bytes]:
@@ -148,12 +153,32 @@ class StreamedAnswer:
         self._lines_size += sum(map(len, lines))
         return lines
 
+    def _whole(self, event: Event) -> Event:
+        """Return the event, rewritten in one line if a secret is split over its data lines."""
+        joined = (event.data or b"").replace(b"\n", b"")
+        clean = self._redactor.body(joined)
+        return event if clean == joined else _new_event(event.event, clean)
+
+    def _in_one_field(self, item: _Item) -> _Item:
+        """Return the item, with the text in one field if a secret is split over several."""
+        delta = item.data.get("delta") if _type(item.data) == "content_block_delta" else None
+        if not isinstance(delta, dict):
+            return item
+        names = _text_fields(delta)
+        joined = "".join(delta[name] for name in names)
+        clean = self._redactor.text(joined) if len(names) > 1 else joined
+        if clean == joined:
+            return item
+        texts = {**dict.fromkeys(names, ""), names[0]: clean}
+        data = {**item.data, "delta": {**delta, **texts}}
+        return _Item(_new_event(item.event.event, dump(data)), item.at_ms, data)
+
     def _keep(self, items: list[_Item]) -> list[bytes]:
         kept = []
         for item in items:
             event, value = item.event, item.data
             # The redactor may have learned a secret while the item was held back.
-            is_clean = item.cleared is self._redactor.literals
+            is_clean = item.cleared is self._redactor.known
             clean = event.raw if is_clean else self._redactor.body(event.raw)
             if clean != event.raw:
                 event = parse_event(clean)
@@ -385,8 +410,12 @@ def _type(data: Any) -> object:
 
 def _text_field(delta: dict[str, Any]) -> str | None:
     """Return the name of the delta's only text field, or None."""
-    names = [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
+    names = _text_fields(delta)
     return names[0] if len(names) == 1 else None
+
+
+def _text_fields(delta: dict[str, Any]) -> list[str]:
+    return [name for name, value in delta.items() if isinstance(value, str) and name != "type"]
 
 
 def _with_text(item: _Item, text: str) -> _Item:
@@ -394,9 +423,11 @@ def _with_text(item: _Item, text: str) -> _Item:
     name = _text_field(delta)
     assert name is not None
     data = {**item.data, "delta": {**delta, name: text}}
-    encoded = dump(data)
-    raw = b"event: %s\ndata: %s\n\n" % (item.event.event.encode(), encoded)
-    return _Item(Event(item.event.event, encoded, raw), item.at_ms, data)
+    return _Item(_new_event(item.event.event, dump(data)), item.at_ms, data)
+
+
+def _new_event(name: str, data: bytes) -> Event:
+    return Event(name, data, b"event: %s\ndata: %s\n\n" % (name.encode(), data))
 
 
 def _error_text(error: Any) -> str:
