@@ -63,6 +63,7 @@ class Capture:
         self._brake: Brake | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
+        self._log_redactor = new_redactor(secrets.token_bytes(32))
         self._connections = Connections()
         self.admission = Admission(self._connections)
         self._chain = Chain()
@@ -71,7 +72,7 @@ class Capture:
 
     def load(self, loader: Loader) -> None:
         contentviews.add(AnswerView())
-        redact_log_records(new_redactor(secrets.token_bytes(32)))
+        redact_log_records(self._log_redactor)
         loader.add_option("capture_dir", str, "captures", "Folder to write captures to.")
         loader.add_option(
             "capture_hosts",
@@ -276,6 +277,8 @@ class Capture:
         if self._queue is None:
             return
         request = flow.request
+        headers = _headers(request.headers)
+        self._log_redactor.learn_headers(headers)  # mitmproxy may quote what a server repeats
         peer = flow.client_conn.peername
         self._in_flight.add(flow.id)
         self._queue.put(
@@ -290,7 +293,7 @@ class Capture:
                     port=request.port,
                     target=request.path,
                     http_version=request.http_version,
-                    headers=_headers(request.headers),
+                    headers=headers,
                     body=request.raw_content or b"",
                     client_address=(peer[0], peer[1]) if peer else None,
                     connection_id=flow.client_conn.id,

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from addon.hooks import handle, sessions_file
 from addon.hooks.apply import FIELDS
 from addon.identity.session import Identity
+from addon.recording.content.large_body import LARGEST_IN_MEMORY
 from addon.recording.jobs import Failed
-from addon.recording.large_body import LARGEST_IN_MEMORY
 from addon.recording.recovery import recover
 from addon.storage.folder import Slot
 from addon.storage.move import refile

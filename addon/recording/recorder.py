@@ -16,9 +16,8 @@ from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
 from addon.identity.session import Identity, SessionEvidence, identify
 from addon.recording.adoption import Adoption
-from addon.recording.body import joined_headers
-from addon.recording.drift import DriftWatch, Sighting
-from addon.recording.exchange_files import (
+from addon.recording.content.body import joined_headers
+from addon.recording.content.exchange_files import (
     SpilledBody,
     elapsed,
     exchange_line,
@@ -27,6 +26,10 @@ from addon.recording.exchange_files import (
     response_pieces,
     whole_file,
 )
+from addon.recording.content.request import RequestRecord, request_record
+from addon.recording.content.response import NoAnswer, PlainAnswer, answer_for
+from addon.recording.content.streamed import StreamedAnswer
+from addon.recording.drift import DriftWatch, Sighting
 from addon.recording.jobs import (
     Answered,
     Begun,
@@ -40,8 +43,6 @@ from addon.recording.jobs import (
 )
 from addon.recording.pending import Filed, Pending, PendingExchanges
 from addon.recording.recovery import LeftPart
-from addon.recording.request import RequestRecord, request_record
-from addon.recording.response import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
 from addon.redaction.redactor import Redactor
 from addon.storage import manifest as manifests
 from addon.storage.files import write_pieces, write_whole

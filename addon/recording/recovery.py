@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from addon.identity.session import Identity
-from addon.recording.body import joined_headers
-from addon.recording.exchange_files import (
+from addon.recording.content.body import joined_headers
+from addon.recording.content.exchange_files import (
     elapsed,
     exchange_line,
     head,
     response_fields,
     response_pieces,
 )
+from addon.recording.content.response import recovered_answer
 from addon.recording.jobs import ResponseSeen
-from addon.recording.response import recovered_answer
 from addon.storage.files import read_file, write_pieces
 from addon.storage.folder import CaptureStore, part_lines
 from addon.storage.index import enter_once, recount

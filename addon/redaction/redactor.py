@@ -106,9 +106,7 @@ class Redactor:
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Redact header values; those that are secret by name are replaced entirely."""
         pairs = list(pairs)
-        for name, value in pairs:
-            if is_secret(name.lower(), value):
-                self.learn(name.lower(), value)
+        self.learn_headers(pairs)
         return [(self.text(name), self._header(name.lower(), value)) for name, value in pairs]
 
     def mark(self, kind: str, secret: bytes) -> bytes:
@@ -116,10 +114,10 @@ class Redactor:
 
     def digest(self, data: bytes) -> str:
         """Return a hash that nobody can compute without the key, equal for equal data."""
-        return hmac.new(self._key, data, sha256).hexdigest()
+        return hmac.digest(self._key, data, "sha256").hex()
 
     def keyed_hash(self) -> hmac.HMAC:
-        """Return a hash to feed with data that is not redacted: guesses need the key."""
+        """Return such a hash, to feed with data piece by piece."""
         return hmac.new(self._key, digestmod=sha256)
 
     def unfinished(self, text: bytes) -> tuple[int, bool] | None:
@@ -129,6 +127,12 @@ class Redactor:
         the text ends in no secret.
         """
         return unfinished(text, self._learned)
+
+    def learn_headers(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Learn the secrets in those headers that are secret by name."""
+        for name, value in pairs:
+            if is_secret(name.lower(), value):
+                self.learn(name.lower(), value)
 
     def learn(self, name: str, value: str) -> None:
         """Learn the secrets in a header, `name` in lower case, to find them elsewhere."""

@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addon.recording.exchange_files import FinishedAnswer, lines, whole_file
-from addon.recording.response import (
-    NoAnswer,
-    PlainAnswer,
-    StreamedAnswer,
-    answer_for,
-    recovered_answer,
-)
+from addon.recording.content.exchange_files import FinishedAnswer, lines, whole_file
+from addon.recording.content.response import NoAnswer, PlainAnswer, answer_for, recovered_answer
+from addon.recording.content.streamed import StreamedAnswer
 from addon.redaction.redactor import Redactor
 from ccwire.wire.json_text import dump, parse_json
 from ccwire.wire.vocabulary import EndedBy

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addon.recording import large_body, response
-from addon.recording.exchange_files import SpilledBody
+from addon.recording.content import large_body, response, streamed
+from addon.recording.content.exchange_files import SpilledBody
+from addon.recording.content.large_body import LargeBody, LongText
 from addon.recording.jobs import Chunk
-from addon.recording.large_body import LargeBody, LongText
 from addon.recording.recovery import recover
 from addon.redaction.redactor import Redactor
 from ccwire.wire.json_text import parse_json
@@ -27,7 +27,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_body, "_PIECE", 200)
     monkeypatch.setattr(large_body, "_LONGEST_SECRET", 100)
     monkeypatch.setattr(response, "LARGEST_IN_MEMORY", 500)
-    monkeypatch.setattr(response, "_IN_MEMORY", 500)
+    monkeypatch.setattr(response, "IN_MEMORY", 500)
+    monkeypatch.setattr(streamed, "IN_MEMORY", 500)
 
 
 def redacted(*chunks: bytes) -> bytes:
@@ -134,7 +135,7 @@ def test_a_large_text_is_recovered_after_a_kill(tmp_path: Path) -> None:
 def test_an_event_that_does_not_end_is_kept_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(response, "_LARGEST_EVENT", 1000)
+    monkeypatch.setattr(streamed, "_LARGEST_EVENT", 1000)
     rig = RecorderRig(tmp_path)
     sent = b"data: " + b"no end, " * 500
     rig.begin("f", "s-1")

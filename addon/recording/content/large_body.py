@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from addon.recording.exchange_files import SpilledBody
+from addon.recording.content.exchange_files import SpilledBody
 from addon.redaction.redactor import Redactor
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.json_text import dump

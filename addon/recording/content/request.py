@@ -13,8 +13,8 @@ from addon.identity.session import (
     session_in_user_id,
     wire_facts,
 )
-from addon.recording.body import classify_body, joined_headers, query_fields
-from addon.recording.decode import decode_all
+from addon.recording.content.body import classify_body, joined_headers, query_fields
+from addon.recording.content.decode import decode_all
 from addon.recording.jobs import RequestSeen
 from addon.redaction.headers import auth_kind
 from addon.redaction.redactor import Redactor

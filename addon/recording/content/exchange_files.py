@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from addon.identity.session import Identity
-from addon.recording.body import joined_headers
+from addon.recording.content.body import joined_headers
 from addon.recording.jobs import ResponseSeen
 from ccwire.wire.format import FORMAT, Exchange
 from ccwire.wire.json_text import dump, text

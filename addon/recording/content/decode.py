@@ -6,7 +6,7 @@ large when encoded, to `LARGEST_RATIO` times as much more.
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import brotli
@@ -14,6 +14,7 @@ import zstandard
 
 LARGEST = 1 << 30  # decoded bytes per body
 LARGEST_RATIO = 50  # no text that people write compresses so well
+_AT_ONCE = 1 << 10  # encoded bytes
 _MOST_GIVEN = 8 << 20  # encoded bytes to keep for decoding again up to a damage
 
 
@@ -31,6 +32,15 @@ def decoder_for(content_encoding: str, largest: int = LARGEST) -> Decoder:
     names = [name.strip().lower() for name in content_encoding.split(",")]
     steps = [_step(name, largest) for name in reversed(names) if name not in ("", "identity")]
     return steps[0] if len(steps) == 1 else _Chain(steps)
+
+
+def decoded_pieces(decoder: Decoder, chunk: bytes, *, is_encoded: bool) -> Iterator[bytes]:
+    """Decode a chunk in small pieces, because each can become a thousand times as much."""
+    if not is_encoded:
+        yield decoder.decode(chunk)
+        return
+    for start in range(0, len(chunk), _AT_ONCE):
+        yield decoder.decode(chunk[start : start + _AT_ONCE])
 
 
 def decode_all(content_encoding: str, body: bytes) -> tuple[bytes, str | None]:
