@@ -2,6 +2,7 @@
 
 Run as `python -I -S /…/addon/hook.py [--sessions PATH]` with the payload on stdin. It always exits
 with 0 and prints nothing, because Claude Code shows a failing hook to the user or waits for it.
+What it reads is bounded in size, and all of its work in time.
 """
 
 # Importing pathlib takes longer than the hook's own work.
@@ -15,10 +16,9 @@ def main() -> None:
     # With -I, only the standard library is importable. The work is done in modules, because Python
     # caches their bytecode but not a script's.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from addon.hooks.handle import handle
+    from addon.hooks.handle import receive
 
-    with open(0, "rb", buffering=0) as stdin:
-        handle(stdin.read(), sys.argv[1:], os.environ, os.getppid())
+    receive(0, sys.argv[1:], os.environ, os.getppid())
 
 
 if __name__ == "__main__":

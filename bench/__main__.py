@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from ccwire.output.tables import Column, console, print_table
+from ccwire.output.tables import Column, print_table
+from ccwire.output.terminal import console
 
 # module -> keywords for -k
 BENCHMARKS = {

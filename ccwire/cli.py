@@ -1,11 +1,17 @@
 """The `ccwire` command: imports a subcommand's module and runs it."""
 
 import importlib
+import sys
 from typing import Any
 
 import click
 
 from ccwire.options import UserError
+from ccwire.output.terminal import log_safely, safe
+from ccwire.wire.json_text import DEEPEST_PARSED
+from ccwire.wire.pack import PackDamaged
+
+_FRAMES_PER_LEVEL = 16  # that walking one level of JSON takes; captured JSON may be that deep
 
 # name -> one line for `ccwire --help`; the module is ccwire/commands/<name>.py
 COMMANDS = {
@@ -45,13 +51,35 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise
+        except click.ClickException as error:
+            raise _safe(error) from error.__cause__
+        except PackDamaged as damage:
+            raise UserError(safe(f"{damage}; repair or remove the pack first.")) from damage
         except OSError as error:
             what = f"{error.filename}: " if error.filename else "reading or writing failed: "
-            raise UserError(f"{what}{error.strerror or error}.") from error
+            raise UserError(safe(f"{what}{error.strerror or error}.")) from error
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **extra)
+        except click.ClickException as error:
+            raise _safe(error) from error.__cause__
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        log_safely()
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES_PER_LEVEL * DEEPEST_PARSED))
+        return super().main(*args, **extra)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _safe(error: click.ClickException) -> click.ClickException:
+    """Return the error with a message that may be printed: click quotes what the user typed."""
+    message = safe(error.format_message())
+    error.format_message = lambda: message  # type: ignore[method-assign]
+    return error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

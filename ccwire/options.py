@@ -17,6 +17,7 @@ class UserError(click.ClickException):
     exit_code = 2
 
     def show(self, file: Any = None) -> None:
+        """Print the message, which the command group has made safe to print."""
         click.echo(f"ccwire: {self.format_message()}", file=file, err=file is None)
 
 
@@ -44,5 +45,15 @@ claude_dir_option = click.option(
     metavar="DIR",
     callback=_folder(lambda given: claude_dir(given, os.environ)),
     help="Claude Code's folder (default: $CLAUDE_CONFIG_DIR, else ~/.claude).",
+)
+RAW = "ccwire.raw"  # in the context of a command that was given --raw
+
+
+def _note_raw(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[RAW] = value
+
+
+raw_option = click.option(
+    "--raw", is_flag=True, expose_value=False, callback=_note_raw, help="Show text unredacted."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

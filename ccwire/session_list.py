@@ -1,6 +1,6 @@
 """The list behind `ccwire sessions`: captured and running sessions, and those with a transcript."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,17 @@ class SessionRow:
 
 
 def session_rows(
-    captures: Path, claude_dir: Path, sessions_map: Path, *, every: bool
+    captures: Path,
+    claude_dir: Path,
+    sessions_map: Path,
+    *,
+    every: bool,
+    clean: Callable[[str], str] = str,
 ) -> list[SessionRow]:
-    """Return captured and running sessions, with `every` also those with only a transcript."""
+    """Return captured and running sessions, with `every` also those with only a transcript.
+
+    `clean` redacts titles.
+    """
     claude = ClaudeDir(claude_dir)
     folders = {folder.name: folder for folder in session_folders(captures)}
     entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
@@ -69,6 +77,7 @@ def session_rows(
             entries.get(name),
             live.get(name),
             transcripts.get(name),
+            clean,
         )
         for name in dict.fromkeys(names)
     ]
@@ -110,6 +119,7 @@ def _row(
     entry: SessionEntry | None,
     live: LiveRecord | None,
     transcript: Path | None,
+    clean: Callable[[str], str],
 ) -> SessionRow:
     manifest = read_manifest(folder) if folder else None
     calls = [exchange for exchange in exchanges if exchange.kind == "messages"]
@@ -118,7 +128,7 @@ def _row(
     written = transcript.stat().st_mtime if transcript else None
     return SessionRow(
         session_id=session_id,
-        title=title_of(transcript) if transcript else None,
+        title=title_of(transcript, clean) if transcript else None,
         project=(manifest.cwd if manifest else None)
         or (entry.project_dir if entry else None)
         or (live.cwd if live else None)

@@ -13,6 +13,7 @@ from addon.claude_settings.hooks_text import HooksFound, command_files, find_hoo
 from addon.claude_settings.jsonc import JsoncError, parse
 from addon.claude_settings.refused import Flaw, flaw_of
 from ccwire.command_name import command_line
+from ccwire.wire.regular_file import read_regular
 from ccwire.wire.versions import Version
 
 # The weakest first: where two scopes differ, the later one wins.
@@ -158,7 +159,7 @@ def read_settings(path: Path) -> str | None:
     """Return the file's text, or None if it does not exist; raise SettingsError."""
     with errors_of(path):
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except FileNotFoundError:
             return None
         try:

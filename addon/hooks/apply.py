@@ -109,7 +109,9 @@ def process_of(entry: JsonObject) -> tuple[int, float] | None:
     pid, created_at = metadata.get("claude_pid"), metadata.get("process_created_at")
     if type(pid) is not int or not isinstance(created_at, (int, float)):
         return None
-    return pid, created_at
+    # The file may contain anything: a pid that no system has, NaN.
+    is_possible = 0 < pid < 1 << 31 and 0 <= created_at < 1e12
+    return (pid, created_at) if is_possible else None
 
 
 def _entries(sessions: list[Json]) -> list[JsonObject]:

@@ -21,6 +21,12 @@ _SHELLS = frozenset(("sh", "ash", "bash", "busybox", "dash", "fish", "ksh", "mks
 _CLIENTS = frozenset(("claude", "node", "bun"))
 _ANCESTORS = 10
 
+MOST_BYTES = 32 << 20
+_PIECE = 1 << 20
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_KIND, _REGULAR = 0o170000, 0o100000  # importing `stat` and `errno` would take longer
+_INVALID, _TOO_LARGE = 22, 27
+
 
 class Process:
     """A process; the start time distinguishes it from a later one with the same pid."""
@@ -138,8 +144,29 @@ def _seconds(elapsed: str) -> int:
 
 
 def read_bytes(path: str, last: int | None = None) -> bytes:
-    """Return the content of a file, or only its `last` bytes."""
-    with open(path, "rb", buffering=0) as file:
+    """Return the content of a file, or only its `last` bytes; raise OSError if it is no file.
+
+    A path may come from the payload: opening a pipe must not block, a device has no end, and a
+    file may be larger than memory.
+    """
+    file = os.open(path, _READ)
+    try:
+        status = os.fstat(file)
+        if status.st_mode & _KIND != _REGULAR:
+            raise OSError(_INVALID, "Not a regular file", path)
         if last is not None:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - last))
-        return file.read()
+            os.lseek(file, max(0, status.st_size - last), os.SEEK_SET)
+        return read_all(file, MOST_BYTES if last is None else last)
+    finally:
+        os.close(file)
+
+
+def read_all(file: int, most: int) -> bytes:
+    """Return the rest of an open file; raise OSError if it is more than `most` bytes."""
+    parts, size = [], 0
+    while part := os.read(file, min(_PIECE, most + 1 - size)):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise OSError(_TOO_LARGE, "Larger than the hook reads", "input")
+    return b"".join(parts)

@@ -20,11 +20,13 @@ from addon.hooks.apply import (
     session_of,
 )
 from addon.hooks.client_process import (
+    MOST_BYTES,
     Lookup,
     Process,
     find_client,
     is_running,
     process_lookup,
+    read_all,
     read_bytes,
 )
 from addon.hooks.events import HANDLED
@@ -50,6 +52,26 @@ LOCK_SECONDS = 2.0
 _TAIL_BYTES = 64 * 1024
 
 
+# Longer than the client should wait for a hook; it ends earlier only where something blocks.
+_SECONDS = 10
+
+
+class OutOfTime(BaseException):
+    """The hook took too long; not an error of what it was reading at that moment."""
+
+
+def receive(stdin: int, arguments: list[str], environment: Environment, parent: int) -> None:
+    """Read the payload and handle it, in limited time; errors are logged, never raised."""
+    _end_in_time()
+    path = sessions_path(_sessions_option(arguments), environment)
+    try:
+        data = read_all(stdin, MOST_BYTES)
+    except BaseException as error:
+        _log_error(path, error)
+    else:
+        handle(data, arguments, environment, parent)
+
+
 def handle(data: bytes, arguments: list[str], environment: Environment, parent: int) -> None:
     """Record one event; errors are logged, never raised."""
     path = sessions_path(_sessions_option(arguments), environment)
@@ -58,8 +80,33 @@ def handle(data: bytes, arguments: list[str], environment: Environment, parent: 
         if payload["hook_event_name"] in HANDLED:
             _record(path, payload, environment, parent)
     except BaseException as error:
-        make_folder(path)
-        log(path, _in_words(error))
+        _log_error(path, error)
+
+
+def _log_error(path: str, error: BaseException) -> None:
+    make_folder(path)
+    log(path, _in_words(error))
+
+
+def _end_in_time() -> None:
+    """Raise OutOfTime after a while, and end the process if it goes on after that."""
+    try:
+        # Importing `signal` would take longer than the hook's own work.
+        import _signal  # type: ignore[import-not-found]
+
+        signals: Json = _signal
+        late: list[bool] = []
+
+        def end(*_: object) -> None:
+            if late:
+                os._exit(0)
+            late.append(True)
+            raise OutOfTime
+
+        signals.signal(signals.SIGALRM, end)
+        signals.setitimer(signals.ITIMER_REAL, _SECONDS, 1)
+    except (ImportError, AttributeError, OSError, ValueError):
+        return  # a system without timers
 
 
 def _sessions_option(arguments: list[str]) -> str | None:
@@ -123,13 +170,16 @@ def _take_in_events(path: str, lookup: Lookup) -> None:
         try:
             event = loads(read_bytes(file).decode())
             apply_event(sessions, event["payload"], HookClient(**event["client"]), event["at"])
-        except (ValueError, TypeError, KeyError) as error:
-            # An invalid event file must not block the events after it.
+        except Exception as error:
+            # An invalid event file, or anything else in its place, must not block the others.
             log(path, f"skipped {os.path.basename(file)}: {_in_words(error)}")
     drop_oldest(sessions)
     write_document(path, document)
     for file in files:
-        os.unlink(file)
+        try:
+            os.unlink(file)
+        except OSError as error:
+            log(path, f"could not remove an event: {_in_words(error)}")
 
 
 def _read_or_set_aside(path: str) -> dict[str, Json]:
@@ -178,6 +228,8 @@ def _read_or_nothing(path: str, last: int | None = None) -> bytes:
 
 
 def _in_words(error: BaseException) -> str:
+    if isinstance(error, OutOfTime):
+        return f"gave up after {_SECONDS} s"
     if isinstance(error, PayloadError | TimeoutError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -4,7 +4,7 @@ Imports little: the hook runs at every prompt.
 """
 
 # Importing pathlib takes longer than the hook's own work.
-# ruff: noqa: PTH103, PTH104, PTH105, PTH111, PTH112, PTH118, PTH120, PTH123, PTH208
+# ruff: noqa: PTH103, PTH104, PTH105, PTH108, PTH111, PTH112, PTH118, PTH120, PTH123, PTH208
 
 import os
 import sys
@@ -21,6 +21,9 @@ VERSION = 1
 DEFAULT_PATH = "~/.ccwire/sessions.json"
 LOG_BYTES = 128 * 1024
 MOST_EVENTS = 1000  # limits disk use while sessions.json cannot be written
+# Neither a planted link nor a planted pipe is opened.
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
 
 
 type SessionsDocument = dict[str, Json]
@@ -62,7 +65,7 @@ def leave_event(path: str, event: Json) -> str:
         raise OSError(errno.EDQUOT, "Too many events are waiting", folder)
     name = f"{time.time_ns()}-{os.getpid()}"
     hidden, shown = os.path.join(folder, "." + name), os.path.join(folder, name)
-    with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with open(os.open(hidden, _CREATE, 0o600), "wb") as file:
         file.write(dumps(event).encode())
     os.rename(hidden, shown)
     return shown
@@ -87,7 +90,7 @@ class Lock:
 
     def take(self) -> bool:
         """Try to take the lock without waiting; return whether that succeeded."""
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o600)
         if _try_lock(self._file):
             return True
         self.give_back()
@@ -134,10 +137,14 @@ def write_document(path: str, document: SessionsDocument) -> None:
     rest = {name: value for name, value in document.items() if name != "sessions"}
     head = dumps({**rest, "sessions": []}).removesuffix("]}")
     entries = ",\n".join([dumps(entry) for entry in document["sessions"]])
-    # A leftover from a killed hook is overwritten: with the lock held, nobody else uses it.
     temporary = path + ".tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(temporary, flags, 0o600), "wb") as file:
+    try:
+        descriptor = os.open(temporary, _CREATE, 0o600)
+    except FileExistsError:
+        # A leftover from a killed hook, or planted: with the lock held, nobody else uses it.
+        os.unlink(temporary)
+        descriptor = os.open(temporary, _CREATE, 0o600)
+    with open(descriptor, "wb") as file:
         file.write(f"{head}\n{entries}\n]}}\n".encode())
     os.replace(temporary, path)
 
@@ -153,7 +160,7 @@ def log(path: str, message: str) -> None:
     """Append a line to `hook.log` in the same folder; keep the previous log as `hook.log.1`."""
     log_path = os.path.join(os.path.dirname(path), "hook.log")
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    file = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINKS, 0o600)
     try:
         if os.fstat(file).st_size > LOG_BYTES:
             os.replace(log_path, log_path + ".1")

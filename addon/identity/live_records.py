@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from addon.hooks.apply import text_field
-from ccwire.wire.json_text import number, parse_json
+from ccwire.wire.json_text import number, parse_json, whole
+from ccwire.wire.regular_file import read_regular
+from ccwire.wire.times import moment
 
 _NAME = re.compile(r"\d+\.json")
+_LARGEST_PID = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +42,14 @@ def live_records(claude_dir: Path) -> list[LiveRecord]:
 def read_live_record(path: Path) -> LiveRecord | None:
     """Return the record, or None if it is missing or incomplete."""
     try:
-        value = parse_json(path.read_bytes())
+        value = parse_json(read_regular(path))
     except (OSError, ValueError):
         return None
-    if not isinstance(value, dict) or not isinstance(value.get("pid"), int):
+    pid = whole(value.get("pid")) if isinstance(value, dict) else None
+    if pid is None or not 0 < pid <= _LARGEST_PID:
         return None
     return LiveRecord(
-        pid=value["pid"],
+        pid=pid,
         session_id=text_field(value, "sessionId"),
         cwd=text_field(value, "cwd"),
         started_at=_seconds(value.get("startedAt")),
@@ -59,4 +63,4 @@ def read_live_record(path: Path) -> LiveRecord | None:
 
 def _seconds(milliseconds: object) -> float | None:
     value = number(milliseconds)
-    return None if value is None else value / 1000
+    return None if value is None else moment(value / 1000)

@@ -16,6 +16,7 @@ from pathlib import Path
 from addon.identity.session import is_usable
 from ccwire.wire.format import ERROR_LINE_SECONDS, SYNTHETIC_MODEL
 from ccwire.wire.json_text import as_dict, parse_json, text
+from ccwire.wire.regular_file import open_regular
 from ccwire.wire.times import instant
 
 _PIECE = 1 << 20
@@ -94,7 +95,7 @@ class TranscriptIds:
 
     def _read_file(self, path: str, size: int, until: float) -> None:
         try:
-            with Path(path).open("rb") as stream:
+            with open_regular(Path(path)) as stream:
                 file = self._files.get(path)
                 if file is None or file.offset > size:  # new, or replaced by a shorter one
                     file = self._opened(path, stream.read(_HEAD), size)

@@ -2,9 +2,12 @@
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
+
+from ccwire.wire.regular_file import NO_LINKS, insist_on_regular
 
 try:
     import fcntl
@@ -13,7 +16,7 @@ except ImportError:  # Windows: one proxy per folder
 
 LOCK = ".lock"
 _PIECE = 1 << 20
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = NO_LINKS | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextlib.contextmanager
@@ -31,9 +34,9 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file as `write_whole` does, from pieces that need not be in memory together."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with open_file(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC) as file:
+        with open_file(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY) as file:
             for piece in pieces:
                 write_all(file, piece)
         temporary.replace(path)
@@ -89,8 +92,14 @@ def read_pieces(path: Path, start: int = 0) -> Iterator[bytes]:
 
 
 def open_file(path: Path, flags: int) -> IO[bytes]:
-    descriptor = os.open(path, flags | _NO_LINKS, 0o600)
-    if flags & os.O_CREAT:
-        os.fchmod(descriptor, 0o600)
+    """Open a regular file, created with mode 0600; a link or a pipe in its place is an error."""
+    descriptor = os.open(path, flags | _FLAGS, 0o600)
+    try:
+        insist_on_regular(descriptor, path)
+        if flags & os.O_CREAT:
+            os.fchmod(descriptor, 0o600)
+    except BaseException:
+        os.close(descriptor)
+        raise
     modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
     return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)], buffering=0)

@@ -35,6 +35,7 @@ from ccwire.wire.format import (
     is_session_id,
     parse_file_name,
 )
+from ccwire.wire.regular_file import read_regular
 
 try:
     import fcntl
@@ -43,7 +44,7 @@ except ImportError:  # Windows: one proxy per folder
 
 _DIGITS = 12
 _SEQUENCE = re.compile(r"(\d{4,})_(?:req_|resp_|pack\.)")
-_TEMPORARY = re.compile(r"\.(.+)\.\d+\.tmp")
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]+\.tmp")
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class CaptureStore:
         is_ours = _made(self.root) or not any(self.root.iterdir())
         ignore = self.root / ".gitignore"
         if not write_new(ignore, b"*\n") and ignore.is_file():
-            is_ours = is_ours or ignore.read_bytes().startswith(b"*\n")
+            is_ours = is_ours or read_regular(ignore).startswith(b"*\n")
         if is_ours:  # not a folder that already contained other files
             self.root.chmod(0o700)
 

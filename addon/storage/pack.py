@@ -4,6 +4,9 @@ The format is in `ccwire.wire.pack`. This module decides which files go into whi
 a file only after it has been read back from a pack.
 """
 
+import os
+import re
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +30,7 @@ from ccwire.wire.pack import (
 )
 
 _QUIET_SECONDS = 10.0  # a session written to within this time counts as active
-_TEMPORARY = ".packing.tmp"
+_TEMPORARY = re.compile(r"\.(?:packing|\d{4,}_(?:req|resp)_.+\.json)\.[0-9a-f]{16}\.tmp")
 
 PackResult = Literal["packed", "unpacked", "nothing to do", "busy"]
 
@@ -71,7 +74,7 @@ def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None
     """Unpack a session: restore the files, then remove the pack; a kill leaves both."""
     with locked(folder):
         _refuse_if_busy(folder, now)
-        (folder / _TEMPORARY).unlink(missing_ok=True)  # left by a killed pack
+        _remove_temporaries(folder)
         found = packs(folder)
         size = _size([*found, *exchange_files(folder)])
         if not found:
@@ -92,7 +95,8 @@ def _pack(
     new = [path for path in files if path.name not in known]
     if before is not None and not new:
         return before, verify(before)
-    temporary = folder / _TEMPORARY
+    _remove_temporaries(folder)
+    temporary = folder / f".packing.{secrets.token_hex(8)}.tmp"
     try:
         write_pack(temporary, before, new)
         index = verify(temporary)
@@ -102,6 +106,13 @@ def _pack(
     finally:
         temporary.unlink(missing_ok=True)
     return pack, index
+
+
+def _remove_temporaries(folder: Path) -> None:
+    """Remove what a killed pack or unpack left; a proxy that writes a file has a part."""
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _insist_on_all(
@@ -118,7 +129,8 @@ def _insist_on_all(
 def _refuse_if_busy(folder: Path, now: float | None) -> None:
     if any(folder.glob(f"*{PART_SUFFIX}")):
         raise Busy("an exchange is in flight")
-    changed = [p.stat().st_mtime for name in (EXCHANGES, MANIFEST) if (p := folder / name).exists()]
+    names = [folder / name for name in (EXCHANGES, MANIFEST)]
+    changed = [path.lstat().st_mtime for path in names if os.path.lexists(path)]
     if max(changed, default=0.0) > (time.time() if now is None else now) - _QUIET_SECONDS:
         raise Busy(f"it was written to in the last {_QUIET_SECONDS:.0f} seconds")
 
@@ -128,4 +140,4 @@ def _highest(index: Sequence[PackedFile]) -> int:
 
 
 def _size(paths: Sequence[Path]) -> int:
-    return sum(path.stat().st_size for path in paths)
+    return sum(path.lstat().st_size for path in paths)

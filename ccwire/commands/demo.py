@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
@@ -23,7 +24,7 @@ from ccwire.demo.stand_in.server import StandIn
 from ccwire.import_path import python_command
 from ccwire.options import UserError
 from ccwire.output.reconcile import print_session
-from ccwire.output.tables import console
+from ccwire.output.terminal import console
 from ccwire.wire.versions import parse_version
 from correlate.captures.folder import session_folders
 from correlate.reconcile.session import SessionReconciler
@@ -152,9 +153,9 @@ def _run_real(
 
 
 def _quote(to: Console, prompt: str, answer: str) -> None:
-    to.print(f"  > {prompt}", markup=False)
+    to.print(f"  > {prompt}")
     for line in answer.strip().splitlines():
-        to.print(f"  {line}", markup=False)
+        to.print(f"  {line}")
 
 
 def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
@@ -163,9 +164,9 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
         raise UserError(f"nothing was captured; see {captures.parent / 'proxy.log'}.")
     (folder, *_) = folders
     files = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    to.print(f"\n[bold]{captures}/{folder.name}[/bold]", soft_wrap=True)
+    to.print(Text(f"\n{captures}/{folder.name}", "bold"), soft_wrap=True)
     for name in files[:_SHOWN_FILES]:
-        to.print(f"  {name}", markup=False)
+        to.print(f"  {name}")
     if len(files) > _SHOWN_FILES:
         to.print(f"  … and {len(files) - _SHOWN_FILES} more")
     to.print()
@@ -173,11 +174,11 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     print_session(to, session, totals_of(session), False)
     to.print(f"The stand-in served {served} calls; the capture has {len(session.calls)}.")
     places = f"--captures {captures} --claude-dir {claude_dir}"
-    to.print("\n[bold]Next[/bold]", soft_wrap=True)
+    to.print(Text("\nNext", "bold"), soft_wrap=True)
     for line in (
         f"jq .body.data.model {folder}/*_req_v1_messages.json",
         command_line(f"reconcile latest -v {places}"),
         command_line(f"report latest --open {places}"),
         command_line("run claude        # your own session, captured"),
     ):
-        to.print(f"  {line}", soft_wrap=True, markup=False)
+        to.print(f"  {line}", soft_wrap=True)

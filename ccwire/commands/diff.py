@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ccwire.command_name import command_line
-from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import console
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
+from ccwire.output.redacted import redacted_values
+from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import captured_session
 from correlate.compare.answers import BlockFinding
 from correlate.compare.calls import CallDiff, session_diffs
@@ -27,6 +27,7 @@ _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "ye
 @captures_option
 @claude_dir_option
 @json_option
+@raw_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -94,9 +95,11 @@ def _change_text(change: RequestChange) -> Text:
     mark, style = _MARKS[change.change]
     text = Text(f"    {mark} {change.place}  ", style)
     if change.change == "changed":
-        before, after = parting(change.before, change.after)
+        before, after = parting(redacted_values(change.before), redacted_values(change.after))
         return text.append(f"{before} → {after}", "default")
-    return text.append(preview(change.after if mark == "+" else change.before), "default")
+    return text.append(
+        preview(redacted_values(change.after if mark == "+" else change.before)), "default"
+    )
 
 
 def _block_text(block: BlockFinding) -> Text:
@@ -107,9 +110,9 @@ def _block_text(block: BlockFinding) -> Text:
         text.append(f" at {block.place}")
     if block.verdict != "equal":
         if block.wire is not None:
-            text.append(f"\n        wire:       {preview(block.wire)}")
+            text.append(f"\n        wire:       {preview(redacted_values(block.wire))}")
         if block.transcript is not None:
-            text.append(f"\n        transcript: {preview(block.transcript)}")
+            text.append(f"\n        transcript: {preview(redacted_values(block.transcript))}")
     return text
 
 

@@ -15,8 +15,7 @@ from addon.launch.proxy import default_confdir
 from addon.launch.road import find_road
 from ccwire import checks
 from ccwire.options import captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import console
+from ccwire.output.terminal import console, print_json
 from correlate.schema.baseline import shipped_versions
 
 

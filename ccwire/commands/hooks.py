@@ -23,8 +23,8 @@ from addon.claude_settings.refused import flaw_of
 from addon.hooks.events import INSTALLED
 from ccwire.command_name import command_line
 from ccwire.options import UserError, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import Column, console, print_table
+from ccwire.output.tables import Column, print_table
+from ccwire.output.terminal import console, echo, print_json
 from ccwire.wire.versions import Version
 
 _SCOPE = click.Choice(SCOPES)
@@ -58,26 +58,26 @@ def install(scope: str, claude_dir: Path, only_print: bool, force: bool) -> None
     path = settings_path(scope, claude_dir, Path.cwd())
     change = _planned(lambda: plan_install(path, hook_command(), force=force))
     if only_print:
-        click.echo(change.after, nl=False)
+        echo(change.after or "", nl=False, redact=False)
         return
     text = change.after or "{}"
     version = version_on_path()
     flaw = flaw_of(text, version)
     if change.before == change.after:
-        click.echo(f"The hooks are already installed in {path}; nothing changed.")
+        echo(f"The hooks are already installed in {path}; nothing changed.")
     else:
         _make(change)
         effect = "" if flaw else "; every new session will be recorded"
-        click.echo(f"Installed the hooks in {path}{effect}.")
+        echo(f"Installed the hooks in {path}{effect}.")
         if scope == "project":
-            click.echo(
+            echo(
                 "The command in this file is a path on this machine; "
                 "use `--scope local` if you share the file."
             )
     if flaw:
-        click.echo(f"They will not run: {ignored(flaw, version)}.")
+        echo(f"They will not run: {ignored(flaw, version)}.")
     elif find_hooks(text).disabled:
-        click.echo('"disableAllHooks" is set in this file: the hooks will not run.')
+        echo('"disableAllHooks" is set in this file: the hooks will not run.')
 
 
 @command.command()
@@ -90,13 +90,13 @@ def uninstall(scope: str, claude_dir: Path, only_print: bool, force: bool) -> No
     path = settings_path(scope, claude_dir, Path.cwd())
     change = _planned(lambda: plan_uninstall(path, force=force))
     if only_print:
-        click.echo(change.after or "", nl=False)
+        echo(change.after or "", nl=False, redact=False)
     elif change.before == change.after:
-        click.echo(f"{path} contains no hooks of ccwire; nothing changed.")
+        echo(f"{path} contains no hooks of ccwire; nothing changed.")
     else:
         _make(change)
         gone = change.after is None
-        click.echo(
+        echo(
             f"Removed {path}, which contained nothing else."
             if gone
             else f"Removed the hooks from {path}."
@@ -131,19 +131,19 @@ def _print_status(shown: list[ScopeStatus], setting: str | None, version: Versio
     print_table(to, columns, rows)
     for found in shown:
         if found.hooks.commands:
-            click.echo(f"{found.scope}: {', '.join(found.hooks.commands)}")
+            echo(f"{found.scope}: {', '.join(found.hooks.commands)}")
         for command in _commands(found):
-            click.echo(f"  {command}")
+            echo(f"  {command}")
         if found.error:
-            click.echo(f"{found.error}.")
+            echo(f"{found.error}.")
         if found.drift:
-            click.echo(f"{found.scope}: {'; '.join(found.drift)}.")
+            echo(f"{found.scope}: {'; '.join(found.drift)}.")
             repair = command_line(f"hooks install --scope {found.scope}")
-            click.echo(f"  Run `{repair}` to repair it.")
+            echo(f"  Run `{repair}` to repair it.")
         if found.flaw and _is_ignored(found):
-            click.echo(f"{found.scope}: {ignored(found.flaw, version)}.")
+            echo(f"{found.scope}: {ignored(found.flaw, version)}.")
     if setting:
-        click.echo(f"The client runs no hooks here: {setting}.")
+        echo(f"The client runs no hooks here: {setting}.")
 
 
 def _commands(found: ScopeStatus) -> list[str]:
@@ -193,4 +193,4 @@ def _make(change: SettingsChange) -> None:
     except SettingsError as error:
         raise UserError(f"{error}; nothing was written.") from error
     if backup:
-        click.echo(f"The previous version is saved as {backup.name}.")
+        echo(f"The previous version is saved as {backup.name}.")

@@ -8,8 +8,8 @@ import click
 
 from addon.storage.pack import Busy, PackOutcome, pack_session, unpack_session
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import Column, console, count, print_table
+from ccwire.output.tables import Column, count, print_table
+from ccwire.output.terminal import console, echo, print_json
 from ccwire.session_argument import find_session
 from ccwire.wire.pack import PackDamaged
 from correlate.captures.folder import session_folders
@@ -54,7 +54,7 @@ def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> PackOutc
         return act(folder, keep=keep)
     except Busy as busy:
         if skip_busy:
-            click.echo(f"session {folder.name} is being captured ({busy}); skipped.", err=True)
+            echo(f"session {folder.name} is being captured ({busy}); skipped.", err=True)
             return PackOutcome(folder.name, "busy")
         raise UserError(
             f"session {folder.name} is being captured ({busy}); try again after it ends."

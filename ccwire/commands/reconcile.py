@@ -6,19 +6,20 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.reconcile import print_all_row, print_grand_total, print_header, print_session
-from ccwire.output.tables import console, progress_bar
+from ccwire.output.tables import progress_bar
+from ccwire.output.terminal import console, print_json, print_json_list
 from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
 from ccwire.wire.format import UNKNOWN, short_id
-from ccwire.wire.json_text import dump, parse_json
+from ccwire.wire.json_text import parse_json
+from ccwire.wire.regular_file import read_regular
 from correlate.captures.folder import read_exchanges, session_folders, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
 from correlate.reconcile.session import SessionReconciler, narrowed
-from correlate.reconcile.totals import GrandTotal, totals_of
+from correlate.reconcile.totals import GrandTotal, Totals, totals_of
 from correlate.reconcile.witnesses import ClientTotals, result_in, result_totals
 from correlate.transcript.locate import ClaudeDir
 
@@ -40,6 +41,7 @@ from correlate.transcript.locate import ClaudeDir
 @captures_option
 @claude_dir_option
 @json_option
+@raw_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -135,28 +137,28 @@ def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> in
 def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
     """Print one session at a time, so that memory stays bounded."""
     grand = GrandTotal()
+
+    def counted() -> Iterator[tuple[Reconciliation, Totals]]:
+        nonlocal grand
+        for session in accounts:
+            totals = totals_of(session)
+            yield session, totals
+            grand = grand.with_session(session, totals)
+
     if to is None:
-        click.echo('{"sessions":[')
+        sessions = (session_json(session, totals) for session, totals in counted())
+        print_json_list("sessions", sessions, lambda: grand_json(grand))
     else:
         print_header(to)
-    for session in accounts:
-        totals = totals_of(session)
-        if to is None:
-            click.echo("," if grand.sessions else "", nl=False)
-            print_json(session_json(session, totals), indent=False)
-        else:
+        for session, totals in counted():
             print_all_row(to, session, totals)
-        grand = grand.with_session(session, totals)
-    if to is None:
-        click.echo(b"]," + dump(grand_json(grand)).removeprefix(b"{"))
-    else:
         print_grand_total(to, grand)
     return grand.unexplained
 
 
 def _result(path: Path) -> ClientTotals:
     """Read the client's printed result: an object, an array, or one event per line."""
-    text = path.read_bytes()
+    text = read_regular(path)
     try:
         printed = parse_json(text)
     except ValueError:

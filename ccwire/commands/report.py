@@ -5,8 +5,10 @@ from pathlib import Path
 
 import click
 
-from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.options import UserError, captures_option, claude_dir_option, raw_option
+from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
+from ccwire.output.terminal import echo
 from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
 from ccwire.wire.format import short_id
 from correlate.captures.folder import transcript_files
@@ -29,6 +31,7 @@ from correlate.transcript.locate import ClaudeDir
 @click.option("--compare", metavar="B", help="Compare with another session.")
 @captures_option
 @claude_dir_option
+@raw_option
 def command(
     session: str,
     output: Path | None,
@@ -49,16 +52,17 @@ def command(
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures, claude)
     source = _source(found, reconciler, claude)
-    page = render(page_model(source, _source(other, reconciler, claude) if other else None))
+    model = page_model(source, _source(other, reconciler, claude) if other else None)
+    page = render(redacted_values(model))
     target = output or Path(f"ccwire-report-{short_id(found.session_id)}.html")
     try:
         target.touch(mode=0o600)  # as private as the capture that it shows
-        size = target.write_bytes(page.encode())
+        size = target.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise UserError(
             f"cannot write {target} ({error.strerror}); give another file with -o."
         ) from None
-    click.echo(f"{target} ({size:,} bytes)")
+    echo(f"{target} ({size:,} bytes)")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
         raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
 
@@ -69,4 +73,4 @@ def _source(session: CapturedSession, reconciler: SessionReconciler, claude: Cla
         account = reconciler.reconcile(session.capture, session.session_id, progress=advance)
     check_for_calls(session, account)
     with progress_bar("captures", content_size(account)) as advance:
-        return read_source(session.capture, account, claude, advance)
+        return read_source(session.capture, account, claude, advance, redacted)

@@ -9,8 +9,9 @@ import click
 
 from ccwire.command_name import command_line
 from ccwire.options import UserError, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import Column, console, numbered, print_table, progress_bar
+from ccwire.output.tables import Column, numbered, print_table, progress_bar
+from ccwire.output.terminal import console, echo, print_json
+from ccwire.wire.regular_file import read_regular
 from ccwire.wire.versions import parse_version, version_range
 from correlate.schema.baseline import baseline_version, shipped
 from correlate.schema.compare.change import SchemaChange
@@ -69,7 +70,7 @@ def observe_command(
     snapshot = merge([*earlier, observation.snapshot])
     text = dumps(snapshot)
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
     if schema_dir is not None:
@@ -80,7 +81,7 @@ def observe_command(
     if output is not None and as_json:
         print_json(facts, indent=False)
     elif output is not None:
-        click.echo(
+        echo(
             f"{facts['buckets']} buckets, {facts['fields']} fields from {facts['exchanges']} "
             f"exchanges and {facts['records']} records of {version_range(versions(snapshot))}"
         )
@@ -104,12 +105,12 @@ def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: 
     if as_json:
         print_json([change.to_json() for change in changes], indent=False)
     elif markdown:
-        click.echo(changes_as_markdown(shown), nl=False)
+        echo(changes_as_markdown(shown), nl=False)
     else:
         _print_changes(shown)
         if len(shown) < len(changes):
             hidden = numbered(len(changes) - len(shown), "uncertain change")
-            click.echo(f"{hidden} not shown; see --all.")
+            echo(f"{hidden} not shown; see --all.")
 
 
 @command.command("check")
@@ -137,14 +138,14 @@ def check_command(
     if as_json:
         print_json([change.to_json() for change in changes], indent=False)
     elif markdown:
-        click.echo(changes_as_markdown(changes), nl=False)
+        echo(changes_as_markdown(changes), nl=False)
     else:
         _print_changes(changes)
         against = baseline.name if baseline is not None else _baselines_of(observation)
         exchanges = numbered(observation.exchanges, "exchange")
         what = f"{exchanges} and {numbered(observation.records, 'record')}"
         drifted = numbered(len(changes), "change") if changes else "no drift"
-        click.echo(f"{what} compared with {against}: {drifted}.")
+        echo(f"{what} compared with {against}: {drifted}.")
     _print_unreadable(observation)
     ctx.exit(1 if changes else 0)
 
@@ -209,7 +210,7 @@ def _apart(given: Iterable[Path]) -> tuple[list[dict[str, Field]], list[Path]]:
     rest: list[Path] = []
     for path in given:
         try:
-            earlier.append(loads(path.read_bytes() if path.is_file() else b""))
+            earlier.append(loads(read_regular(path) if path.is_file() else b""))
         except NotASnapshot:
             rest.append(path)
     return earlier, rest
@@ -217,7 +218,7 @@ def _apart(given: Iterable[Path]) -> tuple[list[dict[str, Field]], list[Path]]:
 
 def _load(path: Path) -> dict[str, Field]:
     try:
-        return loads(path.read_bytes())
+        return loads(read_regular(path))
     except NotASnapshot as error:
         raise UserError(
             f"{path} is not a snapshot ({error}); make one with `{command_line('schema observe')}`."
@@ -247,9 +248,7 @@ def _baselines_of(observation: Observation) -> str:
 
 def _print_unreadable(observation: Observation) -> None:
     for bad in observation.unreadable[:_LISTED_UNREADABLE]:
-        click.echo(
-            f"ccwire: skipped {ExamplePlace(str(bad.path), bad.line)}: {bad.reason}.", err=True
-        )
+        echo(f"ccwire: skipped {ExamplePlace(str(bad.path), bad.line)}: {bad.reason}.", err=True)
     more = len(observation.unreadable) - _LISTED_UNREADABLE
     if more > 0:
-        click.echo(f"ccwire: skipped {more} more.", err=True)
+        echo(f"ccwire: skipped {more} more.", err=True)

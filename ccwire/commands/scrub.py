@@ -8,8 +8,8 @@ import click
 
 from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import console, count, progress_bar
+from ccwire.output.tables import count, progress_bar
+from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import captured_session
 from ccwire.wire.pack import PackDamaged
 from correlate.scrub.copy import KEPT_WORDS, Copied, Scrubbing

@@ -7,9 +7,10 @@ import click
 
 from addon.hooks.sessions import default_sessions_path
 from ccwire.command_name import command_line
-from ccwire.options import captures_option, claude_dir_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import Column, console, count, dollars, print_table
+from ccwire.options import captures_option, claude_dir_option, json_option, raw_option
+from ccwire.output.redacted import redacted
+from ccwire.output.tables import Column, count, dollars, print_table
+from ccwire.output.terminal import console, print_json
 from ccwire.session_list import SessionRow, session_rows
 from ccwire.wire.format import short_id
 from ccwire.wire.safe_text import shortened
@@ -20,9 +21,10 @@ from ccwire.wire.safe_text import shortened
 @captures_option
 @claude_dir_option
 @json_option
+@raw_option
 def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> None:
     """List captured and running sessions, newest first."""
-    rows = session_rows(captures, claude_dir, default_sessions_path(), every=every)
+    rows = session_rows(captures, claude_dir, default_sessions_path(), every=every, clean=redacted)
     if as_json:
         listed = [row.to_json() for row in rows]
         print_json({"sessions": listed})
@@ -73,7 +75,7 @@ def _cells(row: SessionRow, *, wide: bool) -> list[str]:
             _moment(row.last_seen),
             Path(row.project).name if row.project else "-",
         ]
-    return [*cells, shortened(row.title or "-", 40 if wide else 18)]
+    return [*cells, shortened(redacted(row.title or "-"), 40 if wide else 18)]
 
 
 def _moment(at: float | None) -> str:

@@ -7,12 +7,10 @@ from pathlib import Path
 import click
 
 from addon.storage.traffic_log import summary
-from ccwire.options import UserError, captures_option, json_option
-from ccwire.output.json_output import print_json
-from ccwire.output.tables import console
+from ccwire.options import UserError, captures_option, json_option, raw_option
+from ccwire.output.terminal import console, echo, print_json
 from ccwire.output.watch_frame import FrameView
 from ccwire.output.watch_screen import LiveScreen, ScreenEnded
-from ccwire.wire.json_text import dump
 from correlate.watch.frame import SeenCall, View, call_json, frame
 from correlate.watch.tail import CaptureTail
 
@@ -24,6 +22,7 @@ _SECONDS = 0.25  # between two looks
 @click.option("--all", "every", is_flag=True, help="Include sessions idle for over an hour.")
 @captures_option
 @json_option
+@raw_option
 @click.pass_context
 def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json: bool) -> None:
     """Show the calls of all sessions live: tokens, cost, cache share, calls in flight, errors.
@@ -38,7 +37,7 @@ def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json
     if once:
         _print_once(tail, as_json)
     elif as_json or not to.is_terminal or to.is_dumb_terminal:
-        ctx.exit(_print_lines(tail, _json_line if as_json else _line))
+        ctx.exit(_print_lines(tail, _print_json_line if as_json else _print_line))
     else:
         ctx.exit(_live(tail, LiveScreen(to)))
 
@@ -73,22 +72,22 @@ def _print_once(tail: CaptureTail, as_json: bool) -> None:
         console().print(FrameView(found))
 
 
-def _print_lines(tail: CaptureTail, text: Callable[[SeenCall], str]) -> int:
+def _print_lines(tail: CaptureTail, to_stdout: Callable[[SeenCall], None]) -> int:
     """Print calls that finish from now on."""
     try:
         tail.look(time.time())
         while True:
             time.sleep(_SECONDS)
             for call in tail.look(time.time()):
-                click.echo(text(call))
+                to_stdout(call)
     except KeyboardInterrupt:
         return 130
 
 
-def _line(call: SeenCall) -> str:
+def _print_line(call: SeenCall) -> None:
     cost = "unpriced" if call.usd is None else f"${call.usd:.4f}"
-    return f"{summary(call.session_id, call.exchange)}  {cost}"
+    echo(f"{summary(call.session_id, call.exchange)}  {cost}")
 
 
-def _json_line(call: SeenCall) -> str:
-    return dump(call_json(call)).decode()
+def _print_json_line(call: SeenCall) -> None:
+    print_json(call_json(call), indent=False)

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -19,7 +18,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-_PIPE_WIDTH = 160
+from ccwire.output.terminal import error_console as error_console  # for the commands
+from ccwire.output.terminal import safe, safe_text
+
 _GAP, _EDGES = 3, 2  # the characters between two columns, and at both ends
 _SHORTEST_TEXT = 8
 
@@ -34,16 +35,6 @@ class Column:
     style: str | None = None
 
 
-def console() -> Console:
-    """Return a console for stdout; in a pipe it is wide and plain unless COLUMNS is set."""
-    if isinstance(sys.stdout, TextIOWrapper):  # transcripts may contain lone surrogates
-        sys.stdout.reconfigure(errors="backslashreplace")
-    found = Console(highlight=False)
-    if not found.is_terminal and "COLUMNS" not in found._environ:
-        return Console(highlight=False, width=_PIPE_WIDTH)
-    return found
-
-
 def print_table(
     to: Console,
     columns: Sequence[Column],
@@ -53,9 +44,10 @@ def print_table(
     sections: Sequence[int] = (),
 ) -> None:
     """Print a table; `sections` are the rows, counted from 1, to draw a line after."""
+    cells = [[_cell(cell) for cell in row] for row in rows]
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.title_style = "bold"
-    most = _most_width(to.width, columns, rows)
+    most = _most_width(to.width, columns, cells)
     for place, column in enumerate(columns):
         table.add_column(
             column.name,
@@ -65,14 +57,18 @@ def print_table(
             overflow="fold" if column.grows else "ellipsis",
             style=column.style,
         )
-    for number, row in enumerate(rows, 1):
-        cells = [cell if isinstance(cell, Text) else Text(cell) for cell in row]
-        table.add_row(*cells, end_section=number in sections)
+    for number, row in enumerate(cells, 1):
+        table.add_row(*row, end_section=number in sections)
     to.print(table)
 
 
+def _cell(cell: str | Text) -> Text:
+    """Return the cell on one line: a line feed in captured text must not look like a row."""
+    return safe_text(cell) if isinstance(cell, Text) else Text(safe(cell).replace("\n", " "))
+
+
 def _most_width(
-    width: int, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]
+    width: int, columns: Sequence[Column], rows: Sequence[Sequence[Text]]
 ) -> dict[int, int]:
     """Limit the widest column of text if the table does not fit, so that no number is cut."""
     widths = [
@@ -105,7 +101,7 @@ def progress_bar(
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
-        console=above if on_screen else Console(stderr=True),
+        console=above if on_screen else error_console(),
         transient=True,
     )
     with bar:
@@ -133,8 +129,3 @@ def dollars(value: float | None) -> str:
     if amount and amount < 0.0001:
         return f"{sign}${amount:.8f}"
     return f"{sign}${amount:,.4f}"
-
-
-def error_console() -> Console:
-    """Return a console for stderr."""
-    return Console(stderr=True, highlight=False)

@@ -7,7 +7,9 @@ sums, prices, tables and the report are derived from those lines.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
+
+from ccwire.wire.json_text import LARGEST_WHOLE
 
 RawUsage = Mapping[str, Any]
 
@@ -111,6 +113,11 @@ def _joined(before: Group | None, name: str, made: Mapping[str, Any]) -> Group:
     )
 
 
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether it is a number of tokens that may be added up: neither negative nor absurd."""
+    return type(value) is int and 0 <= value <= LARGEST_WHOLE
+
+
 def value_at(usage: RawUsage, path: str) -> Any:
     """Return the value at a path of a usage object; None if there is none."""
     value: Any = usage
@@ -144,21 +151,22 @@ class CountFields:
         )
 
     def read(self, usage: RawUsage) -> list[int]:
+        """Return the counts; what is no count is 0."""
         counts = self._empty.copy()
         for name, place in self._flat:
             value = usage.get(name)
-            if type(value) is int:  # not a bool
+            if type(value) is int and 0 <= value <= LARGEST_WHOLE:  # `is_count`, in a hot loop
                 counts[place] = value
         for outer, names in self._nested:
             inner = usage.get(outer)
             if isinstance(inner, dict):
                 for name, place in names:
                     value = inner.get(name)
-                    if type(value) is int:
+                    if type(value) is int and 0 <= value <= LARGEST_WHOLE:
                         counts[place] = value
         for name, first, others in self._sums:
             value = usage.get(name)
-            if type(value) is int:
+            if is_count(value):
                 for place in others:
                     value -= counts[place]
                 if value > counts[first]:

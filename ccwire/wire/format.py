@@ -7,10 +7,11 @@ described in docs/format.md, which a test compares with these dataclasses.
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, Self, TypedDict, TypeGuard
 
+from ccwire.wire.checked import Count, FieldChecks, Milliseconds, Moment, Whole
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.vocabulary import Direction, EndedBy, EndpointKind, GapKind, IdentifiedBy
 
@@ -34,15 +35,15 @@ _FILE = re.compile(r"(\d{4,})_(req|resp)_(.+)\.json")
 class Exchange:
     """One finished exchange: a line of `exchanges.jsonl`, all that accounting needs."""
 
-    sequence: int
+    sequence: Count
     flow_id: str
-    started: float
-    ended: float | None = None
-    first_byte_ms: float | None = None
+    started: Moment
+    ended: Moment | None = None
+    first_byte_ms: Milliseconds | None = None
     method: str
     host: str
     path: str
-    status: int | None = None
+    status: Count | None = None
     kind: EndpointKind
     agent_id: str | None = None
     parent_agent_id: str | None = None
@@ -51,9 +52,9 @@ class Exchange:
     prompt_id: str | None = None
     model: str | None = None
     stream: bool | None = None
-    max_tokens: int | None = None
-    messages: int | None = None
-    tools: int | None = None
+    max_tokens: Whole | None = None
+    messages: Count | None = None
+    tools: Count | None = None
     request_id: str | None = None
     client_request_id: str | None = None
     message_id: str | None = None
@@ -64,19 +65,22 @@ class Exchange:
     complete: bool = False
     ended_by: EndedBy | None = None
     error: str | None = None
-    request_bytes: int = 0
-    response_bytes: int = 0
+    request_bytes: Count = 0
+    response_bytes: Count = 0
     request_sha256: str | None = None
     identified_by: IdentifiedBy = "none"
     claude_version: str | None = None
     entrypoint: str | None = None
-    pid: int | None = None
-    process_started: float | None = None
+    pid: Count | None = None
+    process_started: Moment | None = None
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Parses a line; fields of a later format are ignored."""
-        return cls(**{name: value[name] for name in _EXCHANGE_FIELDS if name in value})
+    def from_json(cls, value: object) -> Self:
+        """Return the exchange of a parsed line; raise ValueError.
+
+        Fields of a later format are ignored.
+        """
+        return cls(**_EXCHANGE_CHECKS.fitting(value))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,7 +96,7 @@ class Exchange:
         return self.failed or not self.complete
 
 
-_EXCHANGE_FIELDS = tuple(f.name for f in fields(Exchange))
+_EXCHANGE_CHECKS = FieldChecks(Exchange)
 
 
 class Gap(TypedDict):
@@ -100,37 +104,41 @@ class Gap(TypedDict):
 
     kind: GapKind
     detail: str
-    at: NotRequired[float]
-    sequence: NotRequired[int | None]
+    at: NotRequired[Moment]
+    sequence: NotRequired[Count | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """`manifest.json`: what a session is, what of it was captured, and what is missing."""
 
-    format: int = FORMAT
+    format: Count = FORMAT
     session_id: str
-    first_seen: float | None = None
-    last_seen: float | None = None
+    first_seen: Moment | None = None
+    last_seen: Moment | None = None
     claude_versions: list[str] = field(default_factory=list)
     cwd: str | None = None
     transcript_paths: list[str] = field(default_factory=list)
-    pids: list[int] = field(default_factory=list)
+    pids: list[Count] = field(default_factory=list)
     entrypoint: str | None = None
     models: list[str] = field(default_factory=list)
     agents: dict[str, str | None] = field(default_factory=dict)  # id -> type, where known
-    counts: dict[str, int] = field(default_factory=dict)
-    evidence: dict[str, int] = field(default_factory=dict)
-    conflicts: int = 0
-    drift: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, Count] = field(default_factory=dict)
+    evidence: dict[str, Count] = field(default_factory=dict)
+    conflicts: Count = 0
+    drift: dict[str, Count] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        return cls(**{f.name: value[f.name] for f in fields(cls) if f.name in value})
+    def from_json(cls, value: object) -> Self:
+        """Return the manifest of a parsed file; raise ValueError."""
+        return cls(**_MANIFEST_CHECKS.fitting(value))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+_MANIFEST_CHECKS = FieldChecks(Manifest)
 
 
 def claude_dir(named: str | Path | None, environment: Mapping[str, str]) -> Path:
@@ -171,54 +179,17 @@ def parse_file_name(name: str) -> tuple[int, Direction] | None:
     return (int(found[1]), "req" if found[2] == "req" else "resp") if found else None
 
 
-_NUMBER = (int, float)
-_EXCHANGE_TYPES: Mapping[str, Any] = {
-    "sequence": int,
-    "started": _NUMBER,
-    "ended": (*_NUMBER, type(None)),
-    "status": (int, type(None)),
-    "flow_id": str,
-    "method": str,
-    "host": str,
-    "path": str,
-    "kind": str,
-    "identified_by": str,
-    "agent_id": (str, type(None)),
-    "usage": (dict, type(None)),
-    "usage_at_start": (dict, type(None)),
-    "invocation_metrics": (dict, type(None)),
-}
-_MANIFEST_TYPES: Mapping[str, Any] = {
-    "session_id": str,
-    "first_seen": (*_NUMBER, type(None)),
-    "last_seen": (*_NUMBER, type(None)),
-    "conflicts": int,
-    **dict.fromkeys(("claude_versions", "transcript_paths", "pids", "models", "gaps"), list),
-    **dict.fromkeys(("agents", "counts", "evidence", "drift"), dict),
-}
-
-
 def parse_manifest(data: bytes) -> Manifest:
     """Parses `manifest.json`; raises ValueError if the file cannot be continued."""
-    try:
-        manifest = Manifest.from_json(parse_json(data))
-    except (TypeError, AttributeError) as error:
-        raise ValueError("not a manifest") from error
-    _check(manifest, _MANIFEST_TYPES)
-    numbers = [*manifest.counts.values(), *manifest.evidence.values(), *manifest.drift.values()]
-    if not all(isinstance(number, int) for number in numbers):
-        raise ValueError("a count is not a whole number")
+    manifest = Manifest.from_json(parse_json(data))
+    if not is_session_id(manifest.session_id):
+        raise ValueError("session_id is not a session id")
     return manifest
 
 
 def parse_exchange(line: bytes) -> Exchange:
     """Parses a line of `exchanges.jsonl`; raises ValueError if it is cut or no exchange."""
-    try:
-        exchange = Exchange.from_json(parse_json(line))
-    except (TypeError, AttributeError) as error:
-        raise ValueError("not an exchange") from error
-    _check(exchange, _EXCHANGE_TYPES)
-    return exchange
+    return Exchange.from_json(parse_json(line))
 
 
 def exchange_or_none(line: bytes) -> Exchange | None:
@@ -227,9 +198,3 @@ def exchange_or_none(line: bytes) -> Exchange | None:
         return parse_exchange(line)
     except ValueError:
         return None
-
-
-def _check(record: object, types: Mapping[str, Any]) -> None:
-    for name, kind in types.items():
-        if not isinstance(getattr(record, name), kind):
-            raise ValueError(f"{name} has the wrong type")

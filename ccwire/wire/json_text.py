@@ -2,13 +2,18 @@
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 _AROUND = 8  # levels of nesting that a capture file puts around what it embeds
 _DEEPEST = 300
+_DEEPEST_EMBEDDED = 1024  # levels, as orjson allows
+DEEPEST_PARSED = _DEEPEST_EMBEDDED + _AROUND
 _TOO_DEEP = "<nested too deeply>"
+_LARGEST_DOUBLE = 1.7e308
+LARGEST_WHOLE = 10**12
 
 
 def embeddable(data: bytes) -> Any:
@@ -28,6 +33,8 @@ def embeddable(data: bytes) -> Any:
         if len(value) != 1:
             raise ValueError("not one value")
         (value,) = value
+    if not _is_flat(value, _DEEPEST_EMBEDDED):
+        raise ValueError("nested too deeply")
     return value
 
 
@@ -60,15 +67,37 @@ def _plain(value: Any, depth: int) -> Any:
 def parse_json(data: bytes | str) -> Any:
     """JSON as any client may write it; raises ValueError.
 
-    orjson refuses lone surrogates, which JavaScript writes; the standard library reads them.
+    orjson refuses lone surrogates, which JavaScript writes; the standard library reads them. The
+    result is nested at most `DEEPEST_PARSED` levels.
     """
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         try:
-            return json.loads(data)
+            value = json.loads(data)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
+    if not _is_flat(value, DEEPEST_PARSED):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def _is_flat(value: Any, deepest: int) -> bool:
+    """Return whether a value has at most so many levels; not recursive."""
+    level = [value]
+    for _ in range(deepest):
+        level = [
+            item for holder in level for item in _items(holder) if isinstance(item, dict | list)
+        ]
+        if not level:
+            return True
+    return False
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
@@ -100,10 +129,14 @@ def text(value: object) -> str | None:
 
 
 def number(value: object) -> float | None:
-    """The value if it is a number; true and false are none."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """The value if it is a finite number that a double can hold; true and false are none."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= _LARGEST_DOUBLE else None
 
 
 def whole(value: object) -> int | None:
-    """The value if it is a whole number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """The value if it is a whole number of a size that counts have."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= LARGEST_WHOLE else None

@@ -3,7 +3,10 @@
 import re
 
 # Controls (tab and line feed aside), and what would turn the reading direction of all that follows.
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Also what is invisible and could hide a part of a name.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
 _LONE_RETURN = re.compile("\r(?!\n)")
 
 

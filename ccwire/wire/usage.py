@@ -9,7 +9,16 @@ from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter, sub
 from typing import Any, Self
 
-from ccwire.wire.counting import CountFields, Group, RawUsage, TokenClass, defined, token_class
+from ccwire.wire.counting import (
+    CountFields,
+    Group,
+    RawUsage,
+    TokenClass,
+    defined,
+    is_count,
+    token_class,
+)
+from ccwire.wire.json_text import as_list
 
 # Values that the client writes for fields that the API did not send.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")
@@ -75,7 +84,7 @@ class Tokens:
         if not usage:
             return cls()
         iterations = usage.get("iterations")
-        counted = [part for part in iterations if _has_counts(part)] if iterations else []
+        counted = [part for part in as_list(iterations) if _has_counts(part)] if iterations else []
         counts = cls(*_API.read(usage))
         if not counted:
             return counts
@@ -185,7 +194,7 @@ def differences(wire: RawUsage | None, transcript: RawUsage | None) -> tuple[Dif
 
 def output_of(usage: RawUsage | None) -> int | None:
     value = (usage or {}).get("output_tokens")
-    return value if _is_count(value) else None
+    return value if is_count(value) else None
 
 
 def fingerprint(usage: RawUsage | None) -> tuple[Any, ...] | None:
@@ -194,7 +203,7 @@ def fingerprint(usage: RawUsage | None) -> tuple[Any, ...] | None:
         return None
     names = ("input_tokens", "output_tokens")
     cache = ("cache_creation_input_tokens", "cache_read_input_tokens")
-    return tuple(usage.get(name) for name in names + cache)
+    return tuple(usage[name] if is_count(usage.get(name)) else None for name in names + cache)
 
 
 def _pairs(left: RawUsage, right: RawUsage, path: str) -> Iterator[tuple[str, Any, Any]]:
@@ -211,7 +220,7 @@ def _pairs(left: RawUsage, right: RawUsage, path: str) -> Iterator[tuple[str, An
 def _contradict(left: Any, right: Any) -> bool:
     if left == right:
         return False
-    if _is_count(left) or _is_count(right):
+    if is_count(left) or is_count(right):
         return bool((left or 0) != (right or 0))
     if isinstance(left, list) or isinstance(right, list):
         return bool(left) and bool(right)
@@ -220,7 +229,3 @@ def _contradict(left: Any, right: Any) -> bool:
 
 def _has_counts(iteration: object) -> bool:
     return isinstance(iteration, dict) and "output_tokens" in iteration
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ccwire.wire.format import Exchange, parse_file_name
 from ccwire.wire.json_text import as_dict, dicts, parse_json
+from ccwire.wire.regular_file import read_regular
 from correlate.captures.folder import read_request, read_response, request_file, response_file
 from correlate.transcript.lines import line_at, parse_line
 from correlate.transcript.turns import TranscriptPlace, Turn
@@ -89,7 +90,7 @@ def thread_of(call: Exchange, turn: Turn | None) -> tuple[str, str | None, bool]
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    value = parse_json(path.read_bytes())
+    value = parse_json(read_regular(path, follow=False))
     if not isinstance(value, dict):
         raise ValueError(f"{path.name} is not a capture file")
     return value

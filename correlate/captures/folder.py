@@ -18,6 +18,8 @@ from ccwire.wire.format import (
     parse_manifest,
 )
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.pack import PackDamaged
+from ccwire.wire.regular_file import read_regular
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.packed import packed_name, read_packed
 from correlate.transcript.locate import ClaudeDir, SessionFiles
@@ -55,11 +57,23 @@ def transcript_files(claude: ClaudeDir, folder: Path, session_id: str) -> Sessio
 
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest; if it is missing or damaged, one with only the session id."""
-    path = folder / MANIFEST
     try:
-        return parse_manifest(path.read_bytes() if path.is_file() else b"")
-    except (FileNotFoundError, ValueError):
+        return parse_manifest(read_regular(folder / MANIFEST, follow=False))
+    except (OSError, ValueError):
         return Manifest(session_id=folder.name)
+
+
+def manifest_flaw(folder: Path) -> str | None:
+    """Return why the manifest cannot be used; None if it can, or if there is none."""
+    try:
+        parse_manifest(read_regular(folder / MANIFEST, follow=False))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror or "not readable"
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def read_exchanges(folder: Path) -> list[Exchange]:
@@ -68,14 +82,18 @@ def read_exchanges(folder: Path) -> list[Exchange]:
 
 
 def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
-    """Return the exchanges in file order, and the numbers of malformed lines."""
+    """Return the exchanges in file order, and the numbers of malformed lines.
+
+    Line 0 is the whole file, if it is not readable.
+    """
     exchanges: list[Exchange] = []
     bad: list[int] = []
     try:
-        path = folder / EXCHANGES
-        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+        lines = read_regular(folder / EXCHANGES, follow=False).split(b"\n")
     except FileNotFoundError:
         return [], []
+    except OSError:
+        return [], [0]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -87,12 +105,15 @@ def read_exchange_lines(folder: Path) -> tuple[list[Exchange], list[int]]:
 
 
 def request_file(folder: Path, sequence: int) -> Path | None:
-    """Return the path of a request file; a packed one does not exist there as a file."""
-    return _exchange_file(folder, sequence, "req")
+    """Return the path of a request file; a packed one does not exist there as a file.
+
+    None if there is none, or if the pack that may contain it is damaged.
+    """
+    return _file_if_known(folder, sequence, "req")
 
 
 def response_file(folder: Path, sequence: int) -> Path | None:
-    return _exchange_file(folder, sequence, "resp")
+    return _file_if_known(folder, sequence, "resp")
 
 
 def read_request(folder: Path, sequence: int) -> dict[str, Any]:
@@ -102,6 +123,13 @@ def read_request(folder: Path, sequence: int) -> dict[str, Any]:
 
 def read_response(folder: Path, sequence: int) -> dict[str, Any]:
     return _read(folder, sequence, "resp")
+
+
+def _file_if_known(folder: Path, sequence: int, direction: Direction) -> Path | None:
+    try:
+        return _exchange_file(folder, sequence, direction)
+    except (PackDamaged, OSError):
+        return None
 
 
 def _exchange_file(folder: Path, sequence: int, direction: Direction) -> Path | None:
@@ -117,7 +145,7 @@ def _read(folder: Path, sequence: int, direction: Direction) -> dict[str, Any]:
     if path is None:
         raise FileNotFoundError(f"{folder.name} has no {direction} file {sequence:04d}")
     packed = None if path.exists() else read_packed(folder, (sequence, direction))
-    value = parse_json(path.read_bytes() if packed is None else packed)
+    value = parse_json(read_regular(path, follow=False) if packed is None else packed)
     if not isinstance(value, dict):
         raise ValueError(f"{path.name} is not a capture file")
     return value

@@ -128,7 +128,7 @@ def _previous(call: Exchange, calls: list[Exchange], turns: Mapping[int, Turn]) 
 def _file(read: Callable[[int], Mapping[str, Any]], call: Exchange) -> Mapping[str, Any] | None:
     try:
         return read(call.sequence)
-    except (FileNotFoundError, ValueError, PackDamaged):
+    except (OSError, ValueError, PackDamaged):
         return None
 
 

@@ -6,6 +6,7 @@ Does the file access for `match`, `judge` and `witnesses`, which are pure.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from ccwire.wire.endpoints import CALL_KINDS
@@ -14,6 +15,7 @@ from ccwire.wire.pack import PackDamaged
 from correlate.captures.content import CaptureFiles, body_of
 from correlate.captures.folder import (
     has_session,
+    manifest_flaw,
     read_exchange_lines,
     request_file,
     response_file,
@@ -33,6 +35,9 @@ from correlate.reconcile.witnesses import (
 )
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.reader import Progress, Transcript, read_transcript
+
+_UNREADABLE = "exchanges.jsonl is not readable"
+_MOST_MISSING = 10_000  # sequence numbers that are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,9 @@ class SessionReconciler:
             numbered_from_one=1 not in missing,
         )
         call_findings, turn_findings = judge(joined, transcript, evidence)
-        notes = [f"exchanges.jsonl:{number} is malformed" for number in torn]
+        notes = [f"exchanges.jsonl:{n} is malformed" if n else _UNREADABLE for n in torn]
+        if own and (flaw := manifest_flaw(folder)):
+            notes.append(f"manifest.json is damaged ({flaw})")
         notes += [f"the request file of call {number} is damaged" for number in damaged]
         return Reconciliation(
             session_id=manifest.session_id,
@@ -210,8 +217,9 @@ def _began(manifest: Manifest, exchanges: Sequence[Exchange]) -> float | None:
 def _missing(folder: Path, exchanges: Sequence[Exchange]) -> tuple[int, ...]:
     """Return sequence numbers without a line, except those of calls in flight."""
     there = {exchange.sequence for exchange in exchanges}
-    gone = [n for n in range(1, max(there, default=0) + 1) if n not in there]
-    return tuple(n for n in gone if not _under_way(folder, n))
+    gone = (n for n in range(1, max(there, default=0) + 1) if n not in there)
+    listed = islice(gone, _MOST_MISSING)  # a false number must not make this endless
+    return tuple(n for n in listed if not _under_way(folder, n))
 
 
 def _under_way(folder: Path, sequence: int) -> bool:
@@ -244,7 +252,7 @@ def _facts(
             request = files.request(sequence)
         except FileNotFoundError:
             continue
-        except (ValueError, PackDamaged):
+        except (OSError, ValueError, PackDamaged):
             damaged.append(sequence)
             continue
         if isinstance(body := body_of(request), dict):

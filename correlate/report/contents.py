@@ -12,7 +12,7 @@ from correlate.captures.content import Block
 from correlate.compare.answers import BlockVerdict, answer_findings
 from correlate.compare.requests import ChangeKind, RequestChange, parting
 from correlate.report.blocks import content_text, readable
-from correlate.report.fit import fitted
+from correlate.report.fit import Clean, fitted
 from correlate.report.request_sizes import json_size
 
 _PIECE_BYTES = 160  # size of a piece on the page without its text
@@ -90,16 +90,19 @@ def turn_pieces(in_transcript: Sequence[tuple[Block, Any]]) -> tuple[Piece, ...]
 
 
 def fit_to_page(
-    added: Added | None, answer: Sequence[Piece], budget: int
+    added: Added | None, answer: Sequence[Piece], budget: int, clean: Clean = str
 ) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], int]:
-    """Return both as plain values within `budget` bytes, and the number of omitted pieces."""
+    """Return both as plain values within `budget` bytes, and the number of omitted pieces.
+
+    `clean` redacts a text that is cut.
+    """
     most = max(4, budget // (2 * _PIECE_BYTES))
     asked = added.pieces if added else ()
     kept_answer = list(answer)[:most]
     kept_asked = list(asked)[-max(2, most - len(kept_answer)) :]  # the newest messages are last
     left_out = len(asked) + len(answer) - len(kept_asked) - len(kept_answer)
     pieces = [*kept_asked, *kept_answer]
-    shown = _fit(pieces, budget - _PIECE_BYTES * len(pieces))
+    shown = _fit(pieces, budget - _PIECE_BYTES * len(pieces), clean)
     first, rest = shown[: len(kept_asked)], shown[len(kept_asked) :]
     request = None
     if added:
@@ -108,9 +111,9 @@ def fit_to_page(
     return request, rest, left_out
 
 
-def _fit(pieces: Sequence[Piece], budget: int) -> list[Mapping[str, Any]]:
+def _fit(pieces: Sequence[Piece], budget: int, clean: Clean) -> list[Mapping[str, Any]]:
     texts = [text for piece in pieces for text in (piece.text, piece.other or "")]
-    shown = fitted(texts, max(budget, 0))
+    shown = fitted(texts, max(budget, 0), clean)
     found: list[Mapping[str, Any]] = []
     for piece, text, other in zip(pieces, shown[::2], shown[1::2], strict=True):
         values: dict[str, Any] = {"title": visible(piece.title), "text": text.text}

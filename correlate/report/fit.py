@@ -4,10 +4,12 @@ Sizes are in bytes on the page, because the size of a report is limited.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ccwire.wire.safe_text import visible
+
+type Clean = Callable[[str], str]
 
 _ESCAPED = re.compile('[<>&"\\\\\n\t\u2028\u2029]')
 _ESCAPE_SIZES = {
@@ -31,10 +33,19 @@ class FittedText:
     left_out: int = 0
 
 
-def fitted(texts: Sequence[str], budget: int) -> list[FittedText]:
-    """Fit all texts into `budget` bytes: long ones are cut to the same length."""
+def fitted(texts: Sequence[str], budget: int, clean: Clean = str) -> list[FittedText]:
+    """Fit all texts into `budget` bytes: long ones are cut to the same length.
+
+    `clean` redacts a text that will be cut, so that no part of a secret remains.
+    """
     seen = [visible(text) for text in texts]
-    limit = _level([size_on_page(text) for text in seen], budget)
+    sizes = [size_on_page(text) for text in seen]
+    limit = _level(sizes, budget)
+    for place, size in enumerate(sizes):
+        if size > limit:
+            seen[place] = visible(clean(texts[place]))
+            sizes[place] = size_on_page(seen[place])
+    limit = _level(sizes, budget)
     return [cut(text, limit) for text in seen]
 
 

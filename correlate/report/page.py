@@ -38,6 +38,7 @@ _STYLES = (
     "styles/small.css",
 )
 _UNSAFE = "<>&\u2028\u2029"
+_DEEPEST = 200  # levels; orjson writes a few more
 
 
 def render(model: dict[str, Any]) -> str:
@@ -64,22 +65,26 @@ def inert_json(value: Any) -> str:
     try:
         written = orjson.dumps(value)
     except TypeError:
-        written = orjson.dumps(_plain(value))
+        written = orjson.dumps(_plain(value, 0))
     text = written.decode()
     for character in _UNSAFE:
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _plain(value: Any) -> Any:
-    """Replace what orjson rejects: escape lone surrogates, convert huge numbers to doubles."""
+def _plain(value: Any, depth: int) -> Any:
+    """Replace what orjson rejects: lone surrogates, huge numbers, what is nested too deeply."""
+    if depth > _DEEPEST:
+        return "…"
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
-            return {_plain(str(name)): _plain(item) for name, item in value.items()}
+            return {
+                _plain(str(name), depth): _plain(item, depth + 1) for name, item in value.items()
+            }
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_plain(item, depth + 1) for item in value]
         case bool() | None:
             return value
         case int() if abs(value) >= 1 << 63:

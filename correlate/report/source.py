@@ -32,6 +32,7 @@ from correlate.report.contents import (
     fit_to_page,
     turn_pieces,
 )
+from correlate.report.fit import Clean
 from correlate.report.request_sizes import RequestSizes, request_sizes
 from correlate.report.threads import MAIN, lane_of
 from correlate.transcript.locate import ClaudeDir, first_cwd
@@ -72,12 +73,19 @@ class Source:
 
 
 def read_source(
-    folder: Path, session: Reconciliation, claude: ClaudeDir, progress: Progress | None = None
+    folder: Path,
+    session: Reconciliation,
+    claude: ClaudeDir,
+    progress: Progress | None = None,
+    clean: Clean = str,
 ) -> Source:
-    """Read a session; `progress` is called with bytes that add up to `content_size`."""
+    """Read a session; `progress` is called with bytes that add up to `content_size`.
+
+    `clean` redacts texts that are cut, so that no part of a secret remains.
+    """
     manifest = session_manifest(folder, session.session_id)
     transcripts = transcript_files(claude, folder, session.session_id).main
-    reader = _SourceReader(folder, len(session.findings), progress or (lambda _: None))
+    reader = _SourceReader(folder, len(session.findings), progress or (lambda _: None), clean)
     if not transcripts:
         reader.problems.append("This session's main thread has no transcript.")
     contents = {
@@ -86,7 +94,7 @@ def read_source(
     return Source(
         session=session,
         totals=totals_of(session),
-        title=title_of(transcripts[0]) if transcripts else None,
+        title=title_of(transcripts[0], clean) if transcripts else None,
         cwd=manifest.cwd or (first_cwd(transcripts[0]) if transcripts else None),
         contents=contents,
         turn_contents=[reader.turn(finding) for finding in session.turns_without_call],
@@ -102,7 +110,8 @@ def content_size(session: Reconciliation) -> int:
 
 
 class _SourceReader:
-    def __init__(self, folder: Path, findings: int, progress: Progress) -> None:
+    def __init__(self, folder: Path, findings: int, progress: Progress, clean: Clean) -> None:
+        self._clean = clean
         self._files = CaptureFiles(folder)
         self._progress = progress
         self._budget = max(_LEAST, min(_MOST, _TEXT_BUDGET // max(findings, 1)))
@@ -117,7 +126,7 @@ class _SourceReader:
         in_transcript = _turn_blocks(finding.turn, problems)
         added = self._request(finding, problems)
         answer = self._answer(sequence, in_transcript, problems)
-        request, blocks, left_out = fit_to_page(added, answer, self._budget)
+        request, blocks, left_out = fit_to_page(added, answer, self._budget, self._clean)
         self.problems += problems
         self._progress(finding.call.request_bytes + finding.call.response_bytes)
         return {
@@ -131,7 +140,7 @@ class _SourceReader:
 
     def turn(self, finding: Finding) -> Sequence[Mapping[str, Any]]:
         in_transcript = _turn_blocks(finding.turn, self.problems) or []
-        return fit_to_page(None, turn_pieces(in_transcript), self._budget)[1]
+        return fit_to_page(None, turn_pieces(in_transcript), self._budget, self._clean)[1]
 
     def _request(self, finding: Finding, problems: list[str]) -> Added | None:
         call = finding.call

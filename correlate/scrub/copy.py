@@ -14,6 +14,7 @@ from ccwire.wire.endpoints import kind_of
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN, file_name, parse_file_name
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.pack import exchange_files, members, packs
+from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.content import body_of
 from correlate.captures.folder import has_session, read_exchanges, transcript_files
@@ -100,7 +101,7 @@ class Scrubbing:
             for agent in part.files.agents:
                 if agent.meta is not None:
                     place = target / "claude" / self._place(agent.meta)
-                    data = self._scrubbed(agent.meta.read_bytes(), RECORD)
+                    data = self._scrubbed(read_regular(agent.meta), RECORD)
                     self._write(place, data, _written_at(agent.meta))
         kept = sorted(self._rules.kept)
         (target / KEPT_WORDS).write_text("".join(f"{word}\n" for word in kept), encoding="utf-8")
@@ -136,7 +137,7 @@ class Scrubbing:
             place = folder / EXCHANGES
             self._copy_lines(capture / EXCHANGES, place, EXCHANGE, progress, mine)
         if own and (manifest := capture / MANIFEST).exists():
-            data = self._scrubbed(manifest.read_bytes(), MANIFEST_DOCUMENT)
+            data = self._scrubbed(read_regular(manifest, follow=False), MANIFEST_DOCUMENT)
             self._write(folder / MANIFEST, data, _written_at(manifest))
 
     def _assigned(self, capture: Path, part: CopyPart) -> set[int]:
@@ -173,7 +174,7 @@ class Scrubbing:
         only: set[int] | None = None,
     ) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("rb") as lines, target.open("wb") as out:
+        with open_regular(path) as lines, target.open("wb") as out:
             for line in lines:
                 if only is None or _sequence(line) in only:
                     out.write(self._scrubbed(line, document))
@@ -216,7 +217,7 @@ def _exchange_data(capture: Path) -> Iterator[tuple[str, bytes, int]]:
     there = exchange_files(capture)
     names = {path.name for path in there}
     for path in there:
-        yield path.name, path.read_bytes(), _written_at(path)
+        yield path.name, read_regular(path, follow=False), _written_at(path)
     for pack in packs(capture)[:1]:
         for entry, data in members(pack):
             if entry.name not in names:

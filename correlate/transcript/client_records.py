@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ccwire.wire.json_text import number, parse_json, text, whole
 from ccwire.wire.models import base_model
+from ccwire.wire.regular_file import read_regular
 from ccwire.wire.usage import Tokens
 from correlate.transcript.lines import parse_line, read_lines
 
@@ -37,8 +38,8 @@ class TypedPrompt:
 def read_stats_cache(claude_dir: Path) -> StatsCache | None:
     """Return the client's totals; None if missing or damaged: the client rebuilds the file."""
     try:
-        stats = parse_json((claude_dir / "stats-cache.json").read_bytes())
-    except (FileNotFoundError, ValueError):
+        stats = parse_json(read_regular(claude_dir / "stats-cache.json"))
+    except (OSError, ValueError):
         return None
     if not isinstance(stats, dict):
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.regular_file import open_regular
 
 _BUFFER = 1 << 18  # small enough for its memory to be reused
 _HEAD = 1024
@@ -82,7 +83,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def line_at(path: Path, offset: int) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(offset)
         return file.readline()
 
@@ -103,7 +104,7 @@ def _spans(path: Path) -> Iterator[tuple[int, int, bytes, int, int]]:
     """Yield each line as number, offset and a span of a buffer: long lines are not copied."""
     number = offset = 0
     begun: list[bytes] = []  # parts of a line that continues in the next buffer
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path, buffering=0) as file:
         while buffer := file.read(_BUFFER):
             start = 0
             while (end := buffer.find(b"\n", start) + 1) > 0:

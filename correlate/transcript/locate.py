@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccwire.wire.regular_file import open_regular
+
 _AGENT = re.compile(r"agent-(.+)\.jsonl")
 SLUG_LENGTH = 200
 _SESSION_IN_LINE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
@@ -163,7 +165,7 @@ def _main_transcripts(folder: Path) -> list[Path]:
 
 def _first(path: Path, pattern: re.Pattern[bytes]) -> bytes | None:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = pattern.search(file.read(_HEAD))
     except OSError:
         return None  # whoever reads the whole file reports the error

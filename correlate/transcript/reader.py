@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import parse_json, text
+from ccwire.wire.regular_file import read_regular
 from correlate.transcript.agents import Agent, agents_of
 from correlate.transcript.lines import BadLine, parse_line, telling_lines
 from correlate.transcript.locate import AgentFile, SessionFiles
@@ -175,7 +176,7 @@ def _meta(agent: AgentFile) -> Mapping[str, Any] | None:
     if agent.meta is None:
         return None
     try:
-        meta = parse_json(agent.meta.read_bytes())
+        meta = parse_json(read_regular(agent.meta))
     except (OSError, ValueError):
         return None  # missing or half written: the type comes from another source
     return meta if isinstance(meta, dict) else None

@@ -4,22 +4,33 @@ Reads only the start and end of a transcript. `sessions-index.json` is used for 
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.safe_text import one_line
 
 _END_BYTES = 1 << 18
+_LONGEST = 200
 _TITLE_FIELDS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 _TAG = re.compile(r"<(command-name|command-message|local-command|system-reminder|bash-)")
 
 
-def title_of(transcript: Path) -> str | None:
-    """Return the newest title in the file, else the one in the index, else the first prompt."""
+def title_of(transcript: Path, clean: Callable[[str], str] = str) -> str | None:
+    """Return the newest title in the file, else the one in the index, else the first prompt.
+
+    `clean` redacts a text; it is called before a long title is cut.
+    """
+    found = _title_in(transcript)
+    return clean(found)[:_LONGEST] if found else None
+
+
+def _title_in(transcript: Path) -> str | None:
     try:
         size = transcript.stat().st_size
-        with transcript.open("rb") as file:
+        with open_regular(transcript) as file:
             head = file.read(_END_BYTES)
             file.seek(max(0, size - _END_BYTES))
             tail = file.read(_END_BYTES)
@@ -69,7 +80,7 @@ def _prompt(record: dict[str, Any]) -> str | None:
 
 def _indexed(transcript: Path) -> str | None:
     try:
-        index = parse_json((transcript.parent / "sessions-index.json").read_bytes())
+        index = parse_json(read_regular(transcript.parent / "sessions-index.json"))
     except (OSError, ValueError):
         return None
     entries = index.get("entries") if isinstance(index, dict) else index
@@ -83,4 +94,4 @@ def _indexed(transcript: Path) -> str | None:
 
 def _one_line(text: str) -> str | None:
     line = " ".join(one_line(text).split())
-    return line[:200] or None
+    return line or None

@@ -12,6 +12,8 @@ from typing import Any
 from ccwire.wire.usage import fingerprint, output_of
 from correlate.transcript.records import AssistantLine, ContentBlock
 
+_MOST_BLOCKS = 1000  # of one answer
+
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPlace:
@@ -57,7 +59,8 @@ class Turn:
         """The block indexes missing from the client's numbering."""
         if not self.block_indexes:
             return ()
-        return tuple(i for i in range(max(self.block_indexes)) if i not in self.block_indexes)
+        last = min(max(self.block_indexes), _MOST_BLOCKS)  # a false number must not be endless
+        return tuple(i for i in range(last) if i not in self.block_indexes)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,9 @@ from ccwire.wire.format import (
     is_session_id,
     parse_file_name,
 )
-from ccwire.wire.json_text import as_dict, parse_object
+from ccwire.wire.json_text import as_dict, parse_object, text, whole
+from ccwire.wire.regular_file import open_regular
+from ccwire.wire.times import moment
 from ccwire.wire.vocabulary import ENDPOINT_KINDS, one_of
 from correlate.captures.folder import read_manifest
 from correlate.watch.frame import InFlight, SeenCall, SessionWatch
@@ -77,14 +79,14 @@ class CaptureTail:
 
     def _read_lines(self, folder: Path, place: _Place) -> list[SeenCall]:
         try:
-            with (folder / EXCHANGES).open("rb") as file:
+            with open_regular(folder / EXCHANGES, follow=False) as file:
                 file_status = os.fstat(file.fileno())
                 if file_status.st_ino != place.inode or file_status.st_size < place.offset:
                     place.session = SessionWatch(folder.name)
                     place.inode, place.offset, place.manifest_at = file_status.st_ino, 0, 0
                 file.seek(place.offset)
                 data = file.read()
-        except (FileNotFoundError, IsADirectoryError):
+        except OSError:  # missing, or not a file
             return []
         whole, end, _ = data.rpartition(b"\n")  # the last line may be incomplete
         place.offset += len(whole) + len(end)
@@ -94,7 +96,7 @@ class CaptureTail:
     def _read_manifest(self, folder: Path, place: _Place) -> None:
         try:
             written = (folder / MANIFEST).stat().st_mtime_ns
-        except FileNotFoundError:
+        except OSError:
             return
         if written != place.manifest_at:
             place.manifest_at = written
@@ -120,9 +122,9 @@ class CaptureTail:
             if file_status.st_mtime < now - _ABANDONED_SECONDS:
                 return None
             if known is None or (known.status is None and size != known.part_bytes):
-                with part.open("rb") as file:
+                with open_regular(part, follow=False) as file:
                     known = _flight(part, file.read(_HEAD_BYTES))
-        except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):  # or not a part file
+        except OSError:  # gone, or not a file
             return None
         if known is None:
             return None
@@ -143,13 +145,13 @@ def _flight(part: Path, data: bytes) -> InFlight | None:
     return InFlight(
         flow_id=str(request.get("flow_id")),
         sequence=name[0],
-        started=float(base.get("started") or 0.0),
+        started=moment(base.get("started")) or 0.0,
         kind=one_of(ENDPOINT_KINDS, base.get("kind")) or "other",
-        model=base.get("model"),
-        agent_id=facts.get("agent_id"),
-        agent_type=facts.get("agent_type"),
-        status=response.get("status"),
-        first_byte=response.get("at"),
+        model=text(base.get("model")),
+        agent_id=text(facts.get("agent_id")),
+        agent_type=text(facts.get("agent_type")),
+        status=whole(response.get("status")),
+        first_byte=moment(response.get("at")),
     )
 
 

@@ -264,3 +264,63 @@ def test_a_hundred_hooks_at_once_lose_no_entry(home: Path) -> None:
             hooks.append(subprocess.Popen(HOOK, stdin=stdin, env={"HOME": str(home)}))
     assert [hook.wait() for hook in hooks] == [0] * 100
     assert {e["session_id"] for e in _map(home)} == {f"session-{n}" for n in range(100)}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop", "huge"])
+def test_a_transcript_that_is_no_usual_file_does_not_stop_it(home: Path, kind: str) -> None:
+    path = home / "transcript.jsonl"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path = Path("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case "loop":
+            path.symlink_to(path)
+        case "huge":
+            with path.open("wb") as file:
+                file.truncate(1 << 40)
+    _run(home, _event("SessionStart", transcript_path=str(path)))
+    document = json.loads((home / ".ccwire" / "sessions.json").read_text())
+    assert document["sessions"][0]["transcript_path"] == str(path)
+    assert not (home / ".ccwire" / "hook.log").exists()
+
+
+@pytest.mark.parametrize("name", ["sessions.json.tmp", "hook.log", "sessions.json.lock"])
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_planted_pipe_or_link_is_not_used(home: Path, name: str, kind: str) -> None:
+    (home / ".ccwire").mkdir()
+    outside = home / "precious"
+    outside.write_bytes(b"precious")
+    if kind == "pipe":
+        os.mkfifo(home / ".ccwire" / name)
+    else:
+        (home / ".ccwire" / name).symlink_to(outside)
+    _run(home, _event("SessionStart"))
+    _run(home, b"not JSON")
+    assert outside.read_bytes() == b"precious"
+
+
+def test_a_pipe_among_the_waiting_events_does_not_block_the_others(home: Path) -> None:
+    (home / ".ccwire" / "sessions.json.events" / "1-folder").mkdir(parents=True)
+    os.mkfifo(home / ".ccwire" / "sessions.json.events" / "0-pipe")
+    _run(home, _event("SessionStart"))
+    document = json.loads((home / ".ccwire" / "sessions.json").read_text())
+    assert [entry["session_id"] for entry in document["sessions"]] == ["aaa"]
+
+
+def test_a_payload_without_end_is_given_up(home: Path) -> None:
+    _run(home, b" " * ((32 << 20) + 1))
+    assert "Larger than the hook reads: input" in (home / ".ccwire" / "hook.log").read_text()
+
+
+def test_a_payload_that_never_arrives_is_given_up(home: Path) -> None:
+    reading, writing = os.pipe()
+    program = "import addon.hooks.handle as h; h._SECONDS = 0.2; h.receive(0, [], {}, 1)"
+    command = [sys.executable, "-c", f"import os; os.environ['HOME'] = {str(home)!r}; {program}"]
+    ended = subprocess.run(command, stdin=reading, capture_output=True)
+    os.close(reading)
+    os.close(writing)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    assert "gave up after 0.2 s" in (home / ".ccwire" / "hook.log").read_text()

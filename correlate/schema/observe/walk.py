@@ -9,6 +9,7 @@ from typing import Any
 from ccwire.wire.format import EXCHANGES, MANIFEST, parse_file_name
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.pack import PACK_SUFFIX, PackDamaged, members, packs
+from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.versions import is_version
 from correlate.schema.observe.freeze import snapshot_of
 from correlate.schema.observe.layout import layout_of
@@ -118,6 +119,8 @@ class Observer:
                     self._capture(path, data)
         except PackDamaged:
             self._unreadable.append(BadLine(pack, 0, "damaged"))
+        except OSError as error:
+            self._unreadable.append(BadLine(pack, 0, f"not readable ({error.strerror})"))
 
     def _capture(self, path: Path, data: bytes | None = None) -> None:
         value = self._read(path, data)
@@ -155,7 +158,7 @@ class Observer:
     def _see_lines(self, path: Path) -> None:
         version = self._default
         waiting: list[tuple[int, dict[str, Any]]] = []  # until a line contains the version
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 record = parse_line(line)
                 if isinstance(record, str):
@@ -195,7 +198,7 @@ class Observer:
 
     def _read(self, path: Path, data: bytes | None = None) -> dict[str, Any] | None:
         try:
-            value = parse_json(path.read_bytes() if data is None else data)
+            value = parse_json(read_regular(path) if data is None else data)
         except ValueError:
             self._unreadable.append(BadLine(path, 0, "malformed"))
             return None

@@ -61,7 +61,7 @@ def test_no_captured_text_can_end_the_element_it_is_in(tmp_path: Path) -> None:
 def test_the_text_is_all_there_and_visible(tmp_path: Path) -> None:
     content = data_of(nasty_page(tmp_path))["calls"][0]["content"]
     text = content["answer"][0]["text"]
-    assert text.startswith("</script><script>alert(1)</script><!-- \"'` & \u2028\u2029 ␀␛[31m")
+    assert text.startswith("</script><script>alert(1)</script><!-- \"'` & ⟨U+2028⟩⟨U+2029⟩ ␀␛[31m")
     assert content["request"]["pieces"][0]["text"] == text
 
 

@@ -1,0 +1,116 @@
+"""The only way to the terminal: whatever a command prints passes through here.
+
+Text is redacted, then made safe: no control character, no turn of the reading direction and no
+markup in captured text has an effect. A test checks that no other module prints.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable
+from io import TextIOWrapper
+from typing import Any
+
+import click
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from ccwire.output.redacted import redacted, redacted_values
+from ccwire.wire.json_text import dump
+from ccwire.wire.safe_text import visible
+
+_PIPE_WIDTH = 160
+# In UTF-8: DEL, C1 controls, and what `visible` shows as an escape. JSON itself escapes the rest.
+_UNSAFE_IN_JSON = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
+)
+
+
+def safe(text: str) -> str:
+    """Return the text as it may be printed: redacted, and every control character visible."""
+    return visible(redacted(text))
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True, redact: bool = True) -> None:
+    """Print a text; without `redact` one that is to be used as a file."""
+    click.echo(safe(text) if redact else visible(text), err=err, nl=nl)
+
+
+def print_json(value: Any, *, indent: bool = True) -> None:
+    """Print a value as JSON; lone surrogates, which transcripts may contain, are escaped."""
+    click.echo(safe_json(value, indent=indent))
+
+
+def print_json_list(name: str, items: Iterable[Any], rest: Callable[[], Any]) -> None:
+    """Print an object with a list, one item at a time, so that memory stays bounded.
+
+    `rest` is called after the last item and returns the other fields.
+    """
+    click.echo(f'{{"{name}":[')
+    for number, item in enumerate(items):
+        click.echo("," if number else "", nl=False)
+        print_json(item, indent=False)
+    click.echo(b"]," + safe_json(rest(), indent=False).removeprefix(b"{"))
+
+
+def safe_json(value: Any, *, indent: bool = True) -> bytes:
+    """Return JSON that has no effect on a terminal, redacted."""
+    data = dump(redacted_values(value), for_people=indent)
+    return _UNSAFE_IN_JSON.sub(_escaped, data)
+
+
+class SafeConsole(Console):
+    """A console that makes every text safe before it is laid out, in tables too."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        if isinstance(renderable, str):
+            renderable = Text(safe(renderable))
+        elif isinstance(renderable, Text):
+            renderable = safe_text(renderable)
+        return super().render(renderable, options)
+
+
+def safe_text(text: Text) -> Text:
+    """Return the text, made safe; one that had to be changed has a single style."""
+    plain = safe(text.plain)
+    if plain == text.plain:
+        return text
+    return Text(
+        plain, text.style, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap
+    )
+
+
+def console() -> SafeConsole:
+    """Return a console for stdout; in a pipe it is wide and plain unless COLUMNS is set."""
+    if isinstance(sys.stdout, TextIOWrapper):  # an encoding may lack a character
+        sys.stdout.reconfigure(errors="backslashreplace")
+    found = _console()
+    if not found.is_terminal and "COLUMNS" not in found._environ:
+        return _console(width=_PIPE_WIDTH)
+    return found
+
+
+def error_console() -> SafeConsole:
+    """Return a console for stderr."""
+    return _console(stderr=True)
+
+
+def log_safely() -> None:
+    """Let log messages without a handler pass through here too."""
+    logging.lastResort = _SafeHandler(logging.WARNING)
+
+
+class _SafeHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        echo(self.format(record), err=True)
+
+
+def _console(**given: Any) -> SafeConsole:
+    return SafeConsole(highlight=False, markup=False, emoji=False, **given)
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
