@@ -22,7 +22,7 @@ _CLIENTS = frozenset(("claude", "node", "bun"))
 _ANCESTORS = 10
 
 MOST_BYTES = 32 << 20
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _KIND, _REGULAR = 0o170000, 0o100000  # importing `stat` and `errno` would take longer
 _INVALID, _TOO_LARGE = 22, 27

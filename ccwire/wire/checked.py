@@ -1,7 +1,8 @@
 """Checks parsed JSON against the annotations of a dataclass, once, where it is read. Pure.
 
-The annotations are the only definition: `str | None`, `list[int]`, `dict[str, int]`, a `Literal`, a
-`TypedDict`, or `Annotated[float, Between(…)]` for a range. NaN and infinity fit no annotation.
+The annotations are the only definition: `str | None`, `list[int]`, `dict[str, int]`, a `TypedDict`,
+or `Annotated[float, Between(…)]` for a range. NaN and infinity fit no annotation. Any string fits a
+`Literal`, because a later format may have more words.
 """
 
 import math
@@ -99,6 +100,8 @@ def _remaining(
         alternatives = _alternatives(hint)
         if kind in _PLAIN and kind in alternatives:
             continue
+        if kind is str and any(typing.get_origin(one) is Literal for one in alternatives):
+            continue
         if kind is dict and dict[str, Any] in alternatives:
             continue
         ranged = [one for one in alternatives if typing.get_origin(one) is Annotated]
@@ -130,9 +133,8 @@ def _fits(hint: Any) -> Fits:
     if origin is Annotated:
         inner, between = _fits(arguments[0]), arguments[1]
         return lambda value: inner(value) and between.least <= value <= between.most
-    if origin is Literal:
-        names = frozenset(arguments)
-        return lambda value: type(value) is str and value in names
+    if origin is Literal:  # any word: a later format may have more of them
+        return lambda value: type(value) is str
     if origin is list:
         item = _fits(arguments[0])
         return lambda value: type(value) is list and all(map(item, value))

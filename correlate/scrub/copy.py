@@ -174,7 +174,7 @@ class Scrubbing:
         only: set[int] | None = None,
     ) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open_regular(path) as lines, target.open("wb") as out:
+        with open_regular(path, follow=document != EXCHANGE) as lines, target.open("wb") as out:
             for line in lines:
                 if only is None or _sequence(line) in only:
                     out.write(self._scrubbed(line, document))

@@ -144,7 +144,8 @@ class Observer:
             return
         self._folder, self._folder_version, self._exchange = folder, self._default, (0, None)
         manifest = folder / MANIFEST
-        found = self._read(manifest) if manifest.is_file() else None
+        is_there = manifest.is_file() and not manifest.is_symlink()
+        found = self._read(manifest) if is_there else None
         versions = (found or {}).get("claude_versions")
         if isinstance(versions, list) and len(versions) == 1 and is_version(versions[0]):
             self._folder_version = versions[0]

@@ -146,7 +146,7 @@ def test_odd_bytes_everywhere_are_captured(rig: RecorderRig) -> None:
     rig.recorder.settle()
     (line,) = rig.lines("s-1")
     assert (line["model"], line["message_id"]) == ("\ud800\x1b[2J", "\ud800")
-    assert line["max_tokens"] is None  # no number of tokens; the request file has it
+    assert line["max_tokens"] is None  # no count; the request file has it
     assert rig.manifest("s-1")["counts"]["capture_errors"] == 0
     assert "\x1b" not in (rig.store.root / "traffic.log").read_text()
 
