@@ -21,17 +21,21 @@ from mitmproxy.proxy import server_hooks
 # mitmproxy puts only this file's folder on the path, and the user's project may have an `addon`.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from addon.admission import Admission
+from addon.brake import Brake
 from addon.chain import Chain
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import ProcessResolver, ProcessTable
 from addon.launch.base_url import reverse_servers
 from addon.launch.proxy_log import Connections
 from addon.recording import process
-from addon.recording.jobs import Answered, Begun, Ended, RequestSeen, ResponseSeen, Sink
-from addon.recording.process import RemoteSink
+from addon.recording.jobs import CROWDED, Answered, Begun, Ended, RequestSeen, ResponseSeen
+from addon.recording.journal.replay import take_over
+from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
-from addon.recording.start import CapturePaths, new_redactor, prepare, recorder_for
+from addon.recording.start import CapturePaths, new_redactor, prepare
 from addon.redaction.log_records import redact_log_records
+from addon.trailers import Trailers
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id
 from ccwire.wire.hosts import (
@@ -55,17 +59,20 @@ class Capture:
         self._hosts: tuple[str, ...] = DEFAULT_HOSTS
         self._upstream: urllib.parse.SplitResult | None = None
         self._behind_ports: Mapping[int, urllib.parse.SplitResult] = {}
-        self._queue: JobQueue | None = None
+        self._queue: JobQueue | JournalQueue | None = None
+        self._brake: Brake | None = None
         self._resolver: ProcessResolver | None = None
         self._in_flight: set[str] = set()
+        self._log_redactor = new_redactor(secrets.token_bytes(32))
         self._connections = Connections()
+        self.admission = Admission(self._connections)
         self._chain = Chain()
         self.addons = [self._chain]  # mitmproxy calls its hooks after those of this class
         self._stopped = False
 
     def load(self, loader: Loader) -> None:
         contentviews.add(AnswerView())
-        redact_log_records(new_redactor(secrets.token_bytes(32)))
+        redact_log_records(self._log_redactor)
         loader.add_option("capture_dir", str, "captures", "Folder to write captures to.")
         loader.add_option(
             "capture_hosts",
@@ -139,6 +146,7 @@ class Capture:
         self._connections.count += 1
         if self._resolver is not None and client.peername and client.sockname:
             self._resolver.connected(client.id, client.peername[:2], client.sockname[:2])
+            self.admission.connected(client, self._resolver)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         address = data.context.server.address
@@ -155,6 +163,8 @@ class Capture:
             self._connections.add_untrusted(address[0])
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
+        if self.admission.is_refused(flow):
+            return
         self._chain.recognise(flow)
         if self._behind_own_port(flow.request) is not None:
             flow.response = _established(flow.request.data.http_version)
@@ -171,6 +181,8 @@ class Capture:
             data.server.error = "ccwire: refused, because capture_upstream allows no other host"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if self.admission.is_refused(flow):
+            return
         if (server := self._behind_own_port(flow.request)) is not None:
             # Old clients use their proxy for a base URL on loopback too, whatever NO_PROXY names.
             assert server.hostname is not None
@@ -194,7 +206,8 @@ class Capture:
         if self._queue is None or flow.id not in self._in_flight:
             flow.response.stream = True
             return
-        flow.response.stream = self._queue.tee(flow.id)
+        slow_down = self._brake.of(flow) if self._brake is not None else None
+        flow.response.stream = self._queue.tee(flow.id, slow_down)
         response = flow.response
         self._queue.put(
             Answered(
@@ -210,7 +223,19 @@ class Capture:
         )
 
     def response(self, flow: http.HTTPFlow) -> None:
-        self._end(flow, "http_end", self._chain.refusal(flow))
+        if flow.websocket is None:  # else `websocket_end` follows
+            self._end(flow, "http_end", self._chain.refusal(flow))
+
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        if not ctx.options.store_streamed_bodies:  # set for a screen, which shows them
+            del flow.websocket.messages[:-1]  # mitmproxy would keep all until the end
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        by_client = flow.websocket.closed_by_client
+        ended_by: EndedBy = "client_disconnect" if by_client else "server_disconnect"
+        self._end(flow, ended_by, "the messages of a WebSocket are not captured")
 
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._in_flight:
@@ -235,7 +260,8 @@ class Capture:
         )
         prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)
-        self._queue = JobQueue(_sink(paths), self._resolver.process)
+        self._queue = _queue(paths, self._resolver)
+        self._brake = Brake(self._queue, CROWDED // 2)
         if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
             ctx.options.update(flow_detail=0)  # its log lines contain unredacted URLs
         if any(screen in ctx.options for screen in ("web_port", "console_layout")):
@@ -251,6 +277,8 @@ class Capture:
         if self._queue is None:
             return
         request = flow.request
+        headers = _headers(request.headers)
+        self._log_redactor.learn_headers(headers)  # mitmproxy may quote what a server repeats
         peer = flow.client_conn.peername
         self._in_flight.add(flow.id)
         self._queue.put(
@@ -265,7 +293,7 @@ class Capture:
                     port=request.port,
                     target=request.path,
                     http_version=request.http_version,
-                    headers=_headers(request.headers),
+                    headers=headers,
                     body=request.raw_content or b"",
                     client_address=(peer[0], peer[1]) if peer else None,
                     connection_id=flow.client_conn.id,
@@ -283,9 +311,10 @@ class Capture:
         return _matches(host, port, self._hosts)
 
     def _captures(self, flow: http.HTTPFlow) -> bool:
-        if self._chain.is_captured_elsewhere(flow.client_conn):
+        """Decide by the address to connect to: a client may send any Host header."""
+        if self._chain.is_captured_elsewhere(flow.client_conn) or self.admission.is_refused(flow):
             return False
-        return self._is_captured(flow.request.pretty_host, flow.request.port)
+        return self._is_captured(flow.request.host, flow.request.port)
 
     def _behind_own_port(self, request: http.Request) -> urllib.parse.SplitResult | None:
         """Return the server to use for a request that names this proxy's own reverse port."""
@@ -293,10 +322,11 @@ class Capture:
 
     def _count_other(self, flow: http.HTTPFlow) -> None:
         if not self._captures(flow):
-            self._connections.add_other(flow.request.pretty_host, flow.request.port)
+            self._connections.add_other(flow.request.host, flow.request.port)
 
     def _refuse_others(self, flow: http.HTTPFlow) -> None:
-        if self._upstream is not None and not self._captures(flow):
+        is_other = not (self._captures(flow) or self.admission.is_refused(flow))
+        if self._upstream is not None and is_other:
             text = "ccwire: refused, because capture_upstream allows no other host\n"
             flow.response = http.Response.make(403, text, {"content-type": "text/plain"})
 
@@ -306,17 +336,17 @@ def _matches(host: str, port: int, hosts: tuple[str, ...]) -> bool:
     return matches_host(host, hosts, port)
 
 
-def _sink(paths: CapturePaths) -> Sink:
-    """Return the pipe to a writer process, or a recorder in this process if none can start."""
+def _queue(paths: CapturePaths, resolver: ProcessResolver) -> JobQueue | JournalQueue:
+    """Return a journal with a writer process, or a recorder in this process if that cannot be."""
     if process.is_possible():
         try:
-            return RemoteSink(paths)
+            return JournalQueue(paths, resolver.future)
         except OSError as error:
             logger.warning(
                 f"ccwire: could not start the writer process ({error.strerror});"
                 " writing in the proxy process"
             )
-    return recorder_for(paths)
+    return JobQueue(take_over(paths, None), resolver.process)
 
 
 def _who_left(flow: http.HTTPFlow) -> EndedBy:
@@ -360,4 +390,5 @@ def _headers(headers: http.Headers) -> list[tuple[str, str]]:
     ]
 
 
-addons = [Capture()]
+_capture = Capture()
+addons = [Trailers(), _capture.admission, _capture]  # in the order of their hooks

@@ -13,7 +13,7 @@ from mitmproxy import connection, ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy import layer, server_hooks
 
-from addon.upstream.ca_file import write_upstream_ca
+from addon.upstream.ca_file import UpstreamCa
 from addon.upstream.company_proxy import (
     CompanyProxy,
     ProxyServer,
@@ -37,7 +37,7 @@ class Chain:
     def __init__(self) -> None:
         self._proxies: CompanyProxy | None = None
         self._running = False
-        self._ca_file: Path | None = None
+        self._ca: UpstreamCa | None = None
         self._no_tls_with_proxy: set[str] = set()  # ids of clients, like the next
         self._captured_elsewhere: set[str] = set()
         self._reported: set[str] = set()
@@ -74,9 +74,9 @@ class Chain:
         self._start()  # the port opens before `running`
 
     def done(self) -> None:
-        if self._ca_file is not None:
-            self._ca_file.unlink(missing_ok=True)
-            self._ca_file = None
+        if self._ca is not None:
+            self._ca.close()
+            self._ca = None
 
     def recognise(self, flow: http.HTTPFlow) -> None:
         """Remember a client that is a proxy of ours and captures into the same folder.
@@ -217,8 +217,8 @@ class Chain:
         if plain or any(getattr(ctx.options, name) for name in _CA_OPTIONS):
             return
         try:
-            self._ca_file = write_upstream_ca(os.environ)
+            self._ca = UpstreamCa(os.environ)
         except OSError as error:
             logger.warning(f"ccwire: trusting only certifi's CAs upstream ({error.strerror})")
             return
-        ctx.options.update(ssl_verify_upstream_trusted_ca=str(self._ca_file))
+        ctx.options.update(ssl_verify_upstream_trusted_ca=str(self._ca.path))

@@ -6,11 +6,13 @@ importing it; `addon.capture` registers it.
 
 import json
 import re
+import secrets
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
+from addon.redaction.redactor import Redactor
 from ccwire.wire import eventstream
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.message import AssembledMessage, MessageAssembler
@@ -39,9 +41,13 @@ class AnswerView:
     name = "Claude answer"
     syntax_highlight: Literal["none"] = "none"
 
+    def __init__(self) -> None:
+        self._redactor = Redactor(secrets.token_bytes(32))
+
     def prettify(self, data: bytes, metadata: ViewMetadata) -> str:
+        """Return the message without secrets; mitmproxy's other views show the stream as it is."""
         is_frames = (metadata.content_type or "").lower().startswith(eventstream.CONTENT_TYPE)
-        return answer_text(data, is_frames=is_frames)
+        return self._redactor.text(answer_text(data, is_frames=is_frames))
 
     def render_priority(self, data: bytes, metadata: ViewMetadata) -> float:
         """Return 2 for a Messages API stream, above mitmproxy's views; -1 for anything else."""

@@ -68,7 +68,7 @@ def _eventstream() -> FuzzTarget:
 
 def _answer() -> FuzzTarget:
     """The record does not depend on how the stream is split, and contains no secret."""
-    from addon.recording.response import StreamedAnswer
+    from addon.recording.content.streamed import StreamedAnswer
     from addon.redaction.redactor import Redactor
     from ccwire.wire.json_text import dump
 
@@ -93,7 +93,7 @@ def _answer() -> FuzzTarget:
 
 def _decode() -> FuzzTarget:
     """The decoded content of damaged data does not depend on how it is split."""
-    from addon.recording.decode import decoder_for
+    from addon.recording.content.decode import decoder_for
 
     def target(data: bytes) -> None:
         if len(data) < 2:

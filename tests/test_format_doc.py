@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from addon.hooks import handle, sessions_file
 from addon.hooks.apply import FIELDS
 from addon.identity.session import Identity
+from addon.recording.content.large_body import LARGEST_IN_MEMORY
 from addon.recording.jobs import Failed
 from addon.recording.recovery import recover
 from addon.storage.folder import Slot
@@ -144,6 +145,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> RecorderRig:
     rig.whole("nobody")
     rig.begin("in flight", "s-2")
     rig.answer("in flight", START, STOP.replace(b"\n\n", b"\r\n\r\n"))
+    rig.begin("large", "s-2")
+    rig.answer("large", b"text " * LARGEST_IN_MEMORY, headers=[])
     rig.recorder.settle()
     (line,) = rig.lines(None)
     old = Slot(rig.folder(None), line["sequence"], line["path"], io.BytesIO())

@@ -5,6 +5,7 @@ Runs outside the event loop, once per connection. A client in another pid namesp
 
 import logging
 import os
+import socket
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -45,6 +46,10 @@ class ProcessResolver:
         while len(self._found) > _KEPT:
             self._found.popitem(last=False)
 
+    def future(self, connection_id: str) -> Future[ClientProcess | None] | None:
+        """Return the result of the lookup, which may still be running; None if there is none."""
+        return self._found.get(connection_id)
+
     def process(self, connection_id: str) -> ClientProcess | None:
         future = self._found.get(connection_id)
         if future is None:
@@ -55,8 +60,26 @@ class ProcessResolver:
             logger.debug("ccwire: could not find the client's process", exc_info=error)
             return None
 
+    def ask[T](
+        self, connection_id: str, question: Callable[[ClientProcess | None], T]
+    ) -> Future[T]:
+        """Return the answer to a question about the process, asked in the same thread."""
+        return self._pool.submit(lambda: question(self.process(connection_id)))
+
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def can_find_processes() -> bool:
+    """Return whether this system shows which process a connection belongs to."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
+        ends, own = (client.getsockname(), client.getpeername()), os.getpid()
+        if socket_table.is_there():
+            return socket_table.owner(*ends, [own]) == own
+        return _holds(own, *ends)
 
 
 class ProcessTable:

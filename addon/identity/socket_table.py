@@ -9,6 +9,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 Address = tuple[str, int]
 
@@ -22,16 +23,28 @@ def is_there() -> bool:
     return os.path.exists("/proc/net/tcp")
 
 
+class Socket(NamedTuple):
+    """The client's end of a connection, and the user whose process opened it."""
+
+    inode: int
+    uid: int
+
+
+def find(client: Address, proxy: Address) -> Socket | None:
+    """Return the client's socket; None if it is closed, or not of this machine."""
+    try:
+        found = _asked(client, proxy)
+    except OSError:  # a sandbox may forbid netlink
+        found = None
+    return found or _read(client, proxy)  # "not supported" and "not found" look the same
+
+
 def owner(client: Address, proxy: Address, asked_first: Iterable[int]) -> int | None:
     """Return the pid that owns the client's socket; check `asked_first` before other processes."""
-    try:
-        inode = _asked(client, proxy)
-    except OSError:  # a sandbox may forbid netlink
-        inode = None
-    inode = inode or _read(client, proxy)  # "not supported" and "not found" look the same
-    if inode is None:
-        return None
-    link = f"socket:[{inode}]"
+    found = find(client, proxy)
+    if found is None or os.geteuid() not in (0, found.uid):
+        return None  # the files of another user's processes cannot be read
+    link = f"socket:[{found.inode}]"
     asked = list(asked_first)
     for pid in [*asked, *(pid for pid in _newest_first() if pid not in asked)]:
         if link in _open_files(pid):
@@ -57,8 +70,8 @@ def _parent(pid: int) -> int | None:
         return None  # exited
 
 
-def _asked(client: Address, proxy: Address) -> int | None:
-    """Ask the kernel for the inode of the socket between the two (`sock_diag(7)`)."""
+def _asked(client: Address, proxy: Address) -> Socket | None:
+    """Ask the kernel for the socket between the two (`sock_diag(7)`)."""
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
     ends = [
         socket.inet_pton(family, h.partition("%")[0]).ljust(16, b"\0") for h, _ in (client, proxy)
@@ -74,12 +87,12 @@ def _asked(client: Address, proxy: Address) -> int | None:
     (kind,) = struct.unpack_from("=H", answer, 4)
     if kind != _BY_FAMILY or len(answer) < 88:
         return None  # no such socket
-    (inode,) = struct.unpack_from("=I", answer, 84)
+    uid, inode = struct.unpack_from("=II", answer, 80)
     is_between = answer[20:24] == between[:4]  # else it is a listening socket
-    return inode or None if is_between else None
+    return Socket(inode, uid) if is_between and inode else None
 
 
-def _read(client: Address, proxy: Address) -> int | None:
+def _read(client: Address, proxy: Address) -> Socket | None:
     for family, table in ((socket.AF_INET, "/proc/net/tcp"), (socket.AF_INET6, "/proc/net/tcp6")):
         try:
             pair = f" {_hexadecimal(family, client)} {_hexadecimal(family, proxy)} "
@@ -89,8 +102,9 @@ def _read(client: Address, proxy: Address) -> int | None:
             continue
         start = text.find(pair)
         if start >= 0:
-            inode = int(text[start:].split(maxsplit=9)[8])
-            return inode or None
+            fields = text[start:].split(maxsplit=9)
+            found = Socket(inode=int(fields[8]), uid=int(fields[6]))
+            return found if found.inode else None  # without one, it is closed already
     return None
 
 

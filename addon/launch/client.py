@@ -41,16 +41,31 @@ def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, s
 
     Raise OSError if it cannot be started.
     """
-    previous = {}
-    child = subprocess.Popen(list(command), env=dict(environment))
+    child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        child.send_signal(number)
+        if child is None:
+            early.append(number)
+        elif number in _PASSED_ON:
+            child.send_signal(number)
 
-    for number in _PASSED_ON:
-        previous[number] = signal.signal(number, pass_on)
-    for number in _LEFT_TO_THE_CHILD:
-        previous[number] = signal.signal(number, signal.SIG_IGN)
+    # Set before the child starts, which inherits what is ignored: what the user chose with nohup,
+    # and nothing else.
+    signals = (*_PASSED_ON, *_LEFT_TO_THE_CHILD)
+    handled = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, pass_on) for number in handled}
+    try:
+        child = subprocess.Popen(list(command), env=dict(environment))
+        for number in early:
+            child.send_signal(number)
+        return _wait(child, proxy)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _wait(child: subprocess.Popen[bytes], proxy: Proxy) -> int:
     ended = threading.Event()
     watcher = threading.Thread(target=_watch, args=(proxy, ended, _print), daemon=True)
     watcher.start()
@@ -59,8 +74,6 @@ def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, s
     finally:
         ended.set()
         watcher.join()
-        for number, handler in previous.items():
-            signal.signal(number, handler)
     return code if code >= 0 else 128 - code
 
 

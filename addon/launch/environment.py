@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from addon.identity.password import USER
 from addon.upstream.company_proxy import ALL_PROXY_VARIABLES, PROXY_VARIABLES, no_proxy_items
 from ccwire.wire.hosts import LOOPBACK, matches_host, split_port
 
@@ -14,15 +15,20 @@ _NODE_FETCH = Path(__file__).parent / "node_fetch.cjs"
 
 
 def proxied_environment(
-    environment: Mapping[str, str], port: int, trust: Mapping[str, str], hosts: Sequence[str] = ()
+    environment: Mapping[str, str],
+    port: int,
+    trust: Mapping[str, str],
+    hosts: Sequence[str] = (),
+    password: str | None = None,
 ) -> dict[str, str]:
     """Return the child's environment: proxy for all but loopback, and trust in its certificate.
 
     `trust` names the files with its certificate, as `write_trust` in `addon.upstream` returns them.
     """
     child = {**environment, **trust}
+    user = f"{USER}:{password}@" if password else ""
     for name in PROXY_VARIABLES:
-        child[name] = f"http://127.0.0.1:{port}"
+        child[name] = f"http://{user}127.0.0.1:{port}"
     for name in ALL_PROXY_VARIABLES:
         child.pop(name, None)
     child["NO_PROXY"] = child["no_proxy"] = ",".join(direct_hosts(environment, hosts))

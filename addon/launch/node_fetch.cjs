@@ -50,9 +50,13 @@ function connect({ hostname, port, protocol, servername }, callback) {
     socket.once("error", callback).once("connect", () => finish(socket));
     return;
   }
-  const { hostname: host, port: proxyPort } = new URL(proxy);
+  const { hostname: host, port: proxyPort, username, password } = new URL(proxy);
   const path = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${target.port}`;
   const headers = { host: path };
+  if (password) {
+    const secret = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    headers["proxy-authorization"] = `Basic ${Buffer.from(secret).toString("base64")}`;
+  }
   const to = { host, port: proxyPort, method: "CONNECT", path, headers, agent: false };
   const request = http.request(to);
   request.once("error", callback).once("connect", (response, socket) => {

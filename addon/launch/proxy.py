@@ -2,26 +2,39 @@
 
 import os
 import re
-import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
+from addon.identity.password import PASSWORD
+from addon.lifetime import scratch
+from addon.lifetime.lifeline import STOP_SECONDS
+from addon.lifetime.signals import deferred_signals
 from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.import_path import python_command
 
 _START_SECONDS = 30.0
-_STOP_SECONDS = 20.0
 _LISTENING = re.compile(rb" listening at (?:127\.0\.0\.1|\[::1\]):(\d+)")
 _CAPTURING = b"ccwire: capturing "
 _EXITING = "exiting..."  # the end of mitmproxy's last line, after the one with the reason
 ADD_ON = Path(__file__).parent.parent / "capture.py"
+# `def`, because an import at the top would not be covered by the lifeline.
+_TIED = """\
+import sys
+from addon.lifetime.lifeline import run_tied
+def mitmdump():
+    from mitmproxy.tools.main import mitmdump
+    mitmdump()
+parent, folder, sys.argv[:3] = int(sys.argv[1]), sys.argv[2], ["mitmdump"]
+run_tied(mitmdump, parent, folder)
+"""
 _PROGRAM = "import sys; from mitmproxy.tools.main import {0}; sys.argv[0] = '{0}'; {0}()"
 
 
@@ -66,13 +79,16 @@ def occupied(host: str, port: int) -> Iterator[int]:
 
 
 class Proxy:
-    """A `mitmdump` process with the add-on; a context manager."""
+    """A `mitmdump` process with the add-on; a context manager.
+
+    The process ends with this one: see `addon.lifetime.lifeline`.
+    """
 
     def __init__(
         self,
         captures: Path,
         *,
-        log: Path,
+        log: Path | None = None,
         port: int = 0,
         upstream: str | None = None,
         hosts: Sequence[str] = (),
@@ -84,15 +100,24 @@ class Proxy:
         upstream_ca: Path | None = None,
         environment: Mapping[str, str] | None = None,
         reverse: str | None = None,
+        folder: Path | None = None,
+        clients: int | None = None,
+        password: str | None = None,
     ) -> None:
-        """`chain`: connect through the proxy that the environment names, if any.
+        """`log` is a file to keep the log in; without it, the log is in no folder.
+
+        `chain`: connect through the proxy that the environment names, if any.
 
         `upstream_ca` replaces the certificates to verify servers with, `environment` the one that
         the process would inherit. `reverse` adds a port, `reverse_port`, that sends every request
-        to that server.
+        to that server. `folder` is created for the time that the proxy runs.
+        It serves only the process `clients` and those below it, and any with the password.
         """
         self.captures = captures
-        self.log = log
+        self.folder = folder
+        self._log_path = log
+        self._log: IO[bytes] | None = None
+        self._held: int | None = None
         self.port = port
         self.reverse_port = free_port("127.0.0.1") if reverse else 0
         self.confdir = confdir or default_confdir()
@@ -103,15 +128,23 @@ class Proxy:
             "capture_sessions": sessions,
             "capture_claude_dir": claude_dir,
             "capture_run": run,
+            "capture_clients": clients,
             "capture_proxy": "env" if chain else None,
             "ssl_verify_upstream_trusted_ca": upstream_ca,
             "confdir": self.confdir,
         }
         self._environment = None if environment is None else dict(environment)
+        if password:
+            self._environment = {**(self._environment or os.environ), PASSWORD: password}
         self._modes = ["regular"]
         if reverse:
             self._modes.append(f"reverse:{reverse}@127.0.0.1:{self.reverse_port}")
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        assert self._log_path is not None
+        return self._log_path
 
     @property
     def ca_cert(self) -> Path:
@@ -141,47 +174,70 @@ class Proxy:
     def start(self) -> None:
         if why := why_no_ca(self.confdir):
             raise ProxyError(why)
-        command = python_command(mitmproxy_program("mitmdump"))
+        command = python_command(_TIED, str(os.getpid()), str(self.folder or ""))
         command += ["--listen-host", "127.0.0.1", "-p", str(self.port), "-s", str(ADD_ON)]
         for mode in self._chained(self._modes):
             command += ["--mode", mode]
         for name, value in self._options.items():
             if value:
                 command += ["--set", f"{name}={value}"]
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        try:
+        if self._log is not None:
+            self._log.close()
+        self._log = _new_log(self._log_path)
+        with deferred_signals():
             self._process = subprocess.Popen(
                 command,
                 env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=descriptor,
+                stdin=subprocess.PIPE,
+                stdout=self._log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C must reach only the client
             )
-        finally:
-            os.close(descriptor)
         try:
             self._wait_until_it_listens()
+            if self.folder is not None and self._held is None:
+                self._held = scratch.hold(self.folder)
         except BaseException:  # Ctrl-C; `__exit__` is not called then
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop the proxy and wait until it has finished its files."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self._process is not None:
+            self._let_go()
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+        if self.folder is not None:
+            scratch.remove(self.folder)  # the proxy may have been killed
+
+    def log_text(self) -> str:
+        """Return what the proxy has logged since its latest start."""
+        return self._output().decode("utf-8", "replace")
 
     def kill(self) -> None:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def _output(self) -> bytes:
+        """Return the log; the process writes at the position of the same open file."""
+        if self._log is None:
+            return b""
+        descriptor = self._log.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
     def _chained(self, modes: list[str]) -> list[str]:
         """Return the modes for a chained proxy, which the add-on could only set after the start."""
@@ -197,7 +253,7 @@ class Proxy:
         assert self._process is not None
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
-            output = self.log.read_bytes()
+            output = self._output()
             ports = [int(port) for port in _LISTENING.findall(output)]
             if len(ports) >= len(self._modes) and _CAPTURING in output and self.ca_cert.exists():
                 self.port = next(port for port in ports if port != self.reverse_port)
@@ -205,9 +261,16 @@ class Proxy:
             if self._process.poll() is not None or (b"rror" in output and b"address" in output):
                 break
             time.sleep(0.02)
-        output = self.log.read_bytes()
+        output = self._output()
         self.kill()
         raise ProxyError(_reason(output) or "it logged nothing")
+
+
+def _new_log(path: Path | None) -> IO[bytes]:
+    if path is None:
+        return tempfile.TemporaryFile(buffering=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600), "rb", buffering=0)
 
 
 def _reason(output: bytes) -> str:

@@ -10,7 +10,7 @@ from ccwire.wire.hosts import is_loopback, join_port
 _OURS = "ccwire: "
 _CONNECTIONS = "connections:"
 _NO_TROUBLE = ("capturing ", _CONNECTIONS)
-_OTHERS, _UNTRUSTED = "not captured", "certificate refused"
+_OTHERS, _UNTRUSTED, _REFUSED = "not captured", "certificate refused", "clients refused"
 _HOST = re.compile(r"(\S+) \((\d+)\)")
 _MOST_HOSTS = 200
 
@@ -20,12 +20,14 @@ class Connections:
     """The connections that the proxy accepted.
 
     `others` counts requests per host that is not captured, `untrusted` failed handshakes per host:
-    the program does not trust the proxy's certificate.
+    the program does not trust the proxy's certificate. `refused` counts connections of programs
+    that the proxy does not serve, which are not in `count`.
     """
 
     count: int = 0
     others: dict[str, int] = field(default_factory=dict)
     untrusted: dict[str, int] = field(default_factory=dict)
+    refused: int = 0
 
     def add_other(self, host: str, port: int) -> None:
         """Count a host that is not captured; on loopback, its port tells servers apart."""
@@ -34,18 +36,31 @@ class Connections:
     def add_untrusted(self, host: str) -> None:
         _add(self.untrusted, host)
 
+    def refuse(self) -> None:
+        """Count a connection, which was counted when it was accepted, as refused instead."""
+        self.count -= 1
+        self.refused += 1
+
     def to_line(self) -> str:
         parts = [f"{_CONNECTIONS} {self.count}"]
         for name, hosts in ((_OTHERS, self.others), (_UNTRUSTED, self.untrusted)):
             listed = ", ".join(f"{host} ({count})" for host, count in hosts.items())
             parts.append(f"{name}: {listed or 'none'}")
+        if self.refused:
+            parts.append(f"{_REFUSED}: {self.refused}")
         return "; ".join(parts)
 
     @classmethod
     def from_line(cls, line: str) -> Self:
         count = re.match(rf"{_CONNECTIONS} (\d+)", line)
         others, _, untrusted = line.partition(f"; {_UNTRUSTED}:")
-        return cls(int(count[1]) if count else 0, _hosts(others), _hosts(untrusted))
+        refused = re.search(rf"; {_REFUSED}: (\d+)$", line)
+        return cls(
+            int(count[1]) if count else 0,
+            _hosts(others),
+            _hosts(untrusted),
+            int(refused[1]) if refused else 0,
+        )
 
 
 def connections(log: str) -> Connections | None:

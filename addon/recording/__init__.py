@@ -1,5 +1,6 @@
-"""Recording: the queue behind the proxy, the writer process, and the recorder.
+"""Recording: the way of an exchange from the proxy to its files.
 
-`jobs` defines the messages, `queue` is the buffer in memory, `process` the pipe to the writer
-process, `recorder` its consumer. Imports `redaction`, `storage`, `identity` and `hooks`.
+`jobs` defines the messages, `journal` takes them to the writer process, which `process` runs;
+`queue` is for systems without a journal. `recorder` consumes them, `content` lays out the files.
+Imports `redaction`, `storage`, `identity` and `hooks`.
 """

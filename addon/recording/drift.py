@@ -26,6 +26,7 @@ BASELINES = "correlate.schema.live:Baseline.load"
 
 _MOST_QUEUED = 2000
 _LARGEST_LINE = 1 << 20
+_LARGEST_FILE = 16 << 20
 
 
 class KnownFormats(Protocol):
@@ -85,7 +86,8 @@ class DriftWatch:
             (sighting.response_file, baseline.unknowns_in_response),
         ):
             try:
-                found += look(parse_json(path.read_bytes()))
+                if path.stat().st_size <= _LARGEST_FILE:
+                    found += look(parse_json(path.read_bytes()))
             except (OSError, ValueError):
                 continue  # moved or removed meanwhile
         if sighting.transcript is not None:
@@ -104,9 +106,11 @@ class DriftWatch:
         try:
             with path.open("rb") as file:
                 file.seek(start)
-                data = file.read()
+                data = file.read(_LARGEST_FILE)
         except OSError:
             return []
         whole = data[: data.rfind(b"\n") + 1]
+        if len(data) == _LARGEST_FILE and not whole:
+            whole = data  # within a line that is too long to be compared
         self._offsets[path] = start + len(whole)
         return [line for line in whole.split(b"\n") if 0 < len(line) < _LARGEST_LINE]

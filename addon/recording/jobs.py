@@ -18,6 +18,9 @@ logger = logging.getLogger("ccwire")
 
 Headers = Sequence[tuple[str, str]]
 
+LIMIT = 256 * 1024 * 1024  # bytes that the recorder has not read: past that, bodies are dropped
+CROWDED = 16 * 1024 * 1024  # past that, answers are slowed down
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSeen:

@@ -1,62 +1,52 @@
 """The writer process: a recorder outside the proxy, so that parsing and writing do not delay it.
 
-Theory of operation. The proxy's side, `RemoteSink`, collects jobs and sends them over a pipe, one
-pickled batch at a time; `main`, the process, passes each job to its recorder. A full pipe blocks
-only the sending thread, never the event loop; the queue in front of it is bounded. The process
-reports back over a second pipe: first that it is running, then its log lines.
+Theory of operation. The proxy appends everything to a journal in memory (`addon.recording.journal`)
+before the client can see it; the writer process reads it there. A byte in a pipe wakes the process;
+the end of the pipe means that the proxy has stopped or was killed. The process reports back over a
+second pipe: that it is running, its log lines, and how far it has read.
 
-Shutdown. When the proxy stops or is killed, the pipe closes and the process finishes its files.
-When the process is killed, exchanges in flight are recovered from their part files, the batch being
-sent is lost and recorded as lost, and a new process is started. If no process can be started, the
-recorder runs in the proxy process.
+Kills. The journal outlives both processes. When the process is killed, the proxy starts another,
+which replays the exchanges that are not in the index yet. When the proxy is killed, the process
+records the journal to its end. When both are, the next start does so. If no process can be started,
+a thread of the proxy reads the journal instead.
 """
 
 import contextlib
-import errno
 import logging
 import os
 import pickle
-import queue
+import select
 import signal
 import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import IO, Any, NoReturn, get_args
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
-from addon.recording.jobs import (
-    Begun,
-    Chunk,
-    Failed,
-    Job,
-    Lost,
-    handle_safely,
-    safely,
-)
-from addon.recording.recorder import Recorder
-from addon.recording.start import CapturePaths, prepare, recorder_for
+from addon.recording.jobs import LIMIT, Job
+from addon.recording.journal.append import Journal, OwnerOf, no_owner
+from addon.recording.journal.folder import JournalFolder
+from addon.recording.journal.replay import JournalRecorder, drain, take_over
+from addon.recording.start import CapturePaths
 from addon.storage.files import write_all
 from ccwire.import_path import python_command
 
 logger = logging.getLogger("ccwire")
 
-Batches = queue.Queue[list[Job] | Exception | None]
-
 _PROGRAM = """\
 from addon.recording.process import main
-main(int(sys.argv[1]), sys.argv[2:])
+main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
 """
-_KINDS: tuple[type[Job], ...] = get_args(Job)
 _SIZE = struct.Struct("!Q")
-_BATCH_BYTES = 1 << 20
-_OVERHEAD = 200  # estimated bytes per job, without its body
+_BATCH_SECONDS = 0.02  # so long jobs are collected, before the recorder is woken
 _IDLE_SECONDS = 0.5
-_SETTLE_SECONDS = 0.1  # at least this long between index writes: a burst of calls shares one
+_SETTLE_SECONDS = 0.1
 _CLOSING_SECONDS = 14.0
 _RESTART_SECONDS = 1.0
-_HELLO_SECONDS = 15.0
+_MOST_FAILURES = 3  # processes in a row that end by themselves before they have read anything
 
 
 def is_possible() -> bool:
@@ -64,62 +54,145 @@ def is_possible() -> bool:
     return os.name == "posix" and bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-class RemoteSink:
-    """The proxy's end of the pipe; called by the queue's thread only."""
+class JournalQueue:
+    """The proxy's end: its journal, and the thread that keeps a writer process running."""
 
-    def __init__(self, paths: CapturePaths) -> None:
+    def __init__(
+        self, paths: CapturePaths, owner_of: OwnerOf = no_owner, *, limit: int = LIMIT
+    ) -> None:
+        """Raise OSError if there is no place for a journal, or no process can be started."""
         self._paths = paths
-        self._batch: list[Job] = []
-        self._size = 0
-        self._local: Recorder | None = None  # the fallback in this process
-        self._start()
+        self._owner_of = owner_of
+        self._limit = limit
+        self._awake = threading.Event()
+        self._is_closing = False
+        self._failures = 0
+        self._create()
+        self._local: JournalRecorder | None = None  # the fallback in this process
+        try:
+            self._start()
+        except OSError:
+            self._folder.remove()
+            raise
+        self._thread = threading.Thread(target=self._run, name="ccwire-writer", daemon=True)
+        self._thread.start()
 
-    def handle(self, job: Job) -> None:
-        if isinstance(job, Failed):
-            job = Failed(job.flow_id, _for_the_pipe(job.error))
-        if self._local is not None:
-            self._local.handle(job)
-            return
-        self._batch.append(job)
-        self._size += _OVERHEAD + _body_size(job)
-        if self._size > _BATCH_BYTES:
-            self._send()
+    @property
+    def read(self) -> int:
+        """The bytes that the recorder has read."""
+        return self._journal.read
 
-    def settle(self) -> None:
-        if self._batch:
-            self._send()
-        if self._local is not None:
-            self._local.settle()
+    @property
+    def unread(self) -> int:
+        """The bytes that the recorder has not read."""
+        return self._journal.unread
 
-    def idle(self) -> None:
-        """Forward to a local recorder; the writer process detects idleness itself."""
-        if self._local is not None:
-            self._local.idle()
+    def put(self, job: Job) -> None:
+        self._journal.put(job)
+
+    def tee(
+        self, flow_id: str, crowded: Callable[[], None] | None = None
+    ) -> Callable[[bytes], bytes]:
+        """Return a callable that journals each chunk and returns it unchanged."""
+        return self._journal.tee(flow_id, crowded)
 
     def close(self) -> None:
-        self.settle()
+        """Wait until everything is recorded, within reason."""
+        self._is_closing = True
+        self._awake.set()
+        self._thread.join(_CLOSING_SECONDS)
+        self._journal.close()
         if self._local is not None:
-            self._local.close()
+            self._local.finish()
+            self._folder.remove()
             return
-        with contextlib.suppress(OSError):
-            self._pipe.close()
-        try:
-            code = self._process.wait(_CLOSING_SECONDS)
-        except subprocess.TimeoutExpired:  # it continues on its own and exits when done
+        self._process.close()
+        code = self._process.wait(_CLOSING_SECONDS)
+        if code is None:  # it continues on its own and exits when done
             logger.warning("ccwire: the capture folder is too slow; still writing the last files")
-            return
-        self._listener.join(1)
-        if code:
+            self._folder.close()
+        elif code:
             logger.warning(f"ccwire: the writer process exited early with code {code}")
-            prepare(self._paths)
+            drain(self._paths, self._folder)
+        else:
+            self._folder.remove()
+
+    def _wake(self) -> None:
+        if not self._awake.is_set():
+            self._awake.set()
+
+    def _create(self) -> None:
+        self._folder = JournalFolder.create(self._paths.captures, self._paths.run)
+        path, limit = self._folder.path, self._limit
+        self._journal = Journal(path, self._wake, self._owner_of, limit=limit)
+
+    def _create_again(self) -> None:
+        """Replace a journal that was removed, as some systems do when their user logs out."""
+        logger.warning("ccwire: the journal was removed; exchanges in flight are incomplete")
+        process, folder = self._process, self._folder
+        with contextlib.suppress(OSError):
+            self._create()
+            self._start()
+            folder.close()
+            process.close()
 
     def _start(self) -> None:
-        """Start the process; raise OSError if that fails."""
         self._started = time.monotonic()
+        self._process = _Process(self._paths, self._folder, self._wake, self._journal.has_read)
+
+    def _run(self) -> None:
+        while not self._is_closing:
+            is_waiting = not self._journal.is_complete or self._local is not None
+            self._awake.wait(_BATCH_SECONDS if is_waiting else None)
+            time.sleep(_BATCH_SECONDS)
+            self._awake.clear()
+            self._journal.complete()
+            if self._journal.is_gone and self._local is None:
+                self._create_again()
+            if self._local is not None:
+                self._local.step()
+                self._journal.has_read(self._local.read)
+            elif self._process.has_ended:
+                self._start_again()
+            else:
+                self._process.wake()
+
+    def _start_again(self) -> None:
+        """Replace a dead process; the next one replays what it had not recorded."""
+        code = self._process.wait(_CLOSING_SECONDS)
+        if code != -signal.SIGKILL:
+            self._failures = 0 if self._process.has_started else self._failures + 1
+        logger.warning(f"ccwire: the writer process exited with code {code}; restarting it")
+        while time.monotonic() - self._started < _RESTART_SECONDS and not self._is_closing:
+            time.sleep(_BATCH_SECONDS)
+        self._process.close()
+        self._journal.restart()
+        try:
+            if self._failures >= _MOST_FAILURES:
+                raise ChildProcessError
+            self._start()
+        except OSError:
+            logger.warning(
+                "ccwire: could not start the writer process; writing in the proxy process"
+            )
+            self._local = JournalRecorder(self._folder, take_over(self._paths, self._folder))
+
+
+class _Process:
+    """A running writer process."""
+
+    def __init__(
+        self,
+        paths: CapturePaths,
+        journal: JournalFolder,
+        wake: Callable[[], None],
+        has_read: Callable[[int], None],
+    ) -> None:
+        """Start it; raise OSError if that fails."""
         reading, writing = os.pipe()
         try:
             self._process = subprocess.Popen(
-                python_command(_PROGRAM, str(writing), *map(str, self._paths)),
+                python_command(_PROGRAM, str(writing), str(journal.path), *map(str, paths)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 bufsize=0,
@@ -133,171 +206,120 @@ class RemoteSink:
             os.close(writing)
         assert self._process.stdin is not None
         self._pipe = self._process.stdin
-        self._listener = _Listener(os.fdopen(reading, "rb", buffering=0))
+        os.set_blocking(self._pipe.fileno(), False)
+        self._ended = wake
+        self._has_read = has_read
+        self.has_started = False
+        self.has_ended = False
+        self._listener = threading.Thread(
+            target=self._listen, args=(os.fdopen(reading, "rb", buffering=0),), daemon=True
+        )
         self._listener.start()
 
-    def _send(self) -> None:
-        batch, self._batch, self._size = self._batch, [], 0
-        try:
-            if self._pipe.closed:
-                raise BrokenPipeError
-            if not self._listener.is_running():
-                self._record_locally(batch)
-                return
-            _write(self._pipe, _dumped(batch))
-        except OSError:
-            self._start_again()
-        except Exception as error:  # out of memory: every exchange in this batch is incomplete
-            flows = dict.fromkeys(job.flow_id for job in batch)
-            self._batch += [Lost(flow_id) for flow_id in flows if flow_id]
-            self.handle(Failed("", error))
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
-    def _start_again(self) -> None:
-        """Restart a dead process: recover its part files, and record the batch as lost."""
-        if not self._pipe.closed:
-            with contextlib.suppress(OSError):
-                self._pipe.close()
-            code = self._process.wait()
-            logger.warning(f"ccwire: the writer process exited with code {code}; restarting it")
-        if time.monotonic() - self._started < _RESTART_SECONDS:
-            return  # limit the restart rate; jobs are lost until then, and recorded as lost
-        prepare(self._paths)
-        try:
-            self._start()
-        except OSError:
-            self._record_locally([])
-        self.handle(Failed("", ChildProcessError(errno.ECHILD, "the writer process was ended")))
+    def wake(self) -> None:
+        with contextlib.suppress(OSError):  # full: it is awake; broken: it has ended
+            self._pipe.write(b".")
 
-    def _record_locally(self, batch: list[Job]) -> None:
-        """Switch to a recorder in this process, starting with the unsent batch."""
-        logger.warning("ccwire: could not start the writer process; writing in the proxy process")
+    def close(self) -> None:
+        """Close the pipe: the process records the journal to its end and exits."""
         with contextlib.suppress(OSError):
             self._pipe.close()
-        self._local = recorder_for(self._paths)
-        for job in batch:
-            handle_safely(self._local, job)
+
+    def wait(self, seconds: float) -> int | None:
+        """Return its exit code, or None if it does not exit in time."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        self._listener.join(1)
+        return code
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        """Copy the process's log lines into the proxy's log until it ends."""
+        with stream, contextlib.suppress(EOFError):  # killed while sending
+            while (report := _receive(stream)) is not None:
+                self.has_started = True
+                self._has_read(report.read)
+                for level, line in report.lines:
+                    logger.log(level, line)
+        self.has_ended = True
+        self._ended()
 
 
-def main(log_pipe: int, paths: list[str]) -> None:
-    """Run the writer process: handle batches until the pipe closes, then finish open exchanges."""
+def main(reports: int, journal: str, paths: list[str]) -> None:
+    """Run the writer process: record until the pipe closes, then finish open exchanges."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the proxy handles these
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    log = _PipeLog(os.fdopen(log_pipe, "wb", buffering=0))
-    log.send()  # the first message means that the process is running
+    log = _PipeLog(os.fdopen(reports, "wb", buffering=0))
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[log])
-    recorder = recorder_for(CapturePaths.from_arguments(paths))
-    batches: Batches = queue.Queue(1)
-    threading.Thread(target=_read_batches, args=(sys.stdin.buffer, batches), daemon=True).start()
-    settled, is_due = time.monotonic(), False
+    place = CapturePaths.from_arguments(paths)
+    folder = JournalFolder.join(Path(journal))
+    recording = JournalRecorder(folder, take_over(place, folder))
+    log.send(0)  # the first report means that the process is running
     while True:
-        is_idle = False
-        try:
-            batch = batches.get(timeout=_SETTLE_SECONDS if is_due else _IDLE_SECONDS)
-        except queue.Empty:
-            batch, is_idle = [], not is_due
-        if not isinstance(batch, list):
+        has_ended, is_idle = _wait(0.0 if recording.has_more else _pause(recording))
+        if has_ended:
             break
-        for job in batch:
-            handle_safely(recorder, job)
-        is_due = time.monotonic() - settled < _SETTLE_SECONDS
-        if is_due:
-            safely(recorder, recorder.write_parts)
-        else:
-            safely(recorder, recorder.settle)
-            log.flush()
-            settled = time.monotonic()
-        if is_idle:
-            safely(recorder, recorder.idle)
-            log.flush()
-    if batch is not None:
-        recorder.handle(Failed("", batch))
-    safely(recorder, recorder.close)
-    log.flush()
+        recording.step()
+        if is_idle and not recording.is_due:
+            recording.idle()
+        log.send(recording.read)
+    recording.finish()
+    folder.remove()  # the proxy may have been killed
+    log.send(recording.read)
+
+
+def _pause(recording: JournalRecorder) -> float:
+    return _SETTLE_SECONDS if recording.is_due else _IDLE_SECONDS
+
+
+def _wait(seconds: float) -> tuple[bool, bool]:
+    """Wait for the proxy; return whether it has ended, and whether it sent nothing."""
+    ready, _, _ = select.select([0], [], [], seconds)
+    if not ready:
+        return False, seconds > 0
+    return not os.read(0, 1 << 16), False
+
+
+class _Report(NamedTuple):
+    read: int
+    lines: list[tuple[int, str]]
 
 
 class _PipeLog(logging.Handler):
-    """A log handler that sends lines to the proxy, which writes them to its own log."""
+    """Collects log lines for the proxy, which writes them to its own log."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
         self._stream = stream
         self._unsent: list[tuple[int, str]] = []
+        self._read = -1
 
     def emit(self, record: logging.LogRecord) -> None:
         self._unsent.append((record.levelno, self.format(record)))
 
-    def flush(self) -> None:
-        if self._unsent:
-            self.send()
-            self._unsent.clear()
-
-    def send(self) -> None:
+    def send(self, read: int) -> None:
+        """Report what was logged, and how much of the journal was read, if anything is new."""
+        if not self._unsent and read == self._read:
+            return
+        data = pickle.dumps((read, self._unsent), 5)
         with contextlib.suppress(OSError):  # the proxy has exited
-            _write(self._stream, pickle.dumps(self._unsent, 5))
+            write_all(self._stream, _SIZE.pack(len(data)) + data)
+        self._unsent.clear()
+        self._read = read
 
 
-class _Listener(threading.Thread):
-    """A thread that copies the process's log lines into the proxy's log.
-
-    The first message means that the process is running.
-    """
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        super().__init__(name="ccwire-listener", daemon=True)
-        self._stream = stream
-        self._has_started = False
-        self._is_known = threading.Event()
-
-    def is_running(self) -> bool:
-        """Return whether the process is running; wait for its first message or its end."""
-        self._is_known.wait(_HELLO_SECONDS)
-        return self._has_started
-
-    def run(self) -> None:
-        try:
-            with self._stream, contextlib.suppress(EOFError):  # killed while sending
-                while (lines := _read(self._stream)) is not None:
-                    self._has_started = True
-                    self._is_known.set()
-                    for level, text in lines:
-                        logger.log(level, text)
-        finally:
-            self._is_known.set()
-
-
-def _read_batches(stream: IO[bytes], batches: Batches) -> None:
-    """Queue batches until the pipe closes, then None, or the error that ended reading."""
-    try:
-        while (batch := _read(stream)) is not None:
-            batches.put(_loaded(*batch))
-    except EOFError:
-        batches.put(OSError(errno.EPIPE, "the proxy was killed while it was sending an exchange"))
-    except Exception as error:
-        batches.put(RuntimeError(type(error).__name__))
-    else:
-        batches.put(None)
-
-
-def _dumped(batch: Sequence[Job]) -> bytes:
-    """Pickle the jobs as their kinds and their plain tuples: five times faster than as they are."""
-    return pickle.dumps(([_KINDS.index(type(job)) for job in batch], list(map(tuple, batch))), 5)
-
-
-def _loaded(kinds: Sequence[int], fields: Sequence[tuple[Any, ...]]) -> list[Job]:
-    return [tuple.__new__(_KINDS[kind], job) for kind, job in zip(kinds, fields, strict=True)]
-
-
-def _write(stream: IO[bytes], data: bytes) -> None:
-    for part in (_SIZE.pack(len(data)), data):
-        write_all(stream, part)
-
-
-def _read(stream: IO[bytes]) -> Any:
-    """Return the next object, or None at the end; raise EOFError if an object is cut off."""
+def _receive(stream: IO[bytes]) -> _Report | None:
+    """Return the next report, or None at the end; raise EOFError if it is cut off."""
     head = _exactly(stream, _SIZE.size)
     if not head:
         return None
-    return pickle.loads(_exactly(stream, _SIZE.unpack(head)[0]) or _broken_off())
+    value: Any = pickle.loads(_exactly(stream, _SIZE.unpack(head)[0]))
+    return _Report(*value)
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
@@ -306,20 +328,5 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
         pieces.append(piece)
         size -= len(piece)
     if size and pieces:
-        _broken_off()
+        raise EOFError
     return b"".join(pieces)
-
-
-def _broken_off() -> NoReturn:
-    raise EOFError
-
-
-def _body_size(job: Job) -> int:
-    if isinstance(job, Chunk):
-        return len(job.data)
-    return len(job.request.body) if isinstance(job, Begun) else 0
-
-
-def _for_the_pipe(error: Exception) -> Exception:
-    """Return an error that can be pickled; anything but an OSError may not be."""
-    return error if isinstance(error, OSError) else RuntimeError(type(error).__name__)

@@ -14,11 +14,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from addon.identity.processes import ClientProcess
-from addon.recording.jobs import Begun, Chunk, Ended, Job, Lost, Sink, handle_safely, safely
+from addon.recording.jobs import (
+    CROWDED,
+    LIMIT,
+    Begun,
+    Chunk,
+    Ended,
+    Job,
+    Lost,
+    Sink,
+    handle_safely,
+    safely,
+)
 
 logger = logging.getLogger("ccwire")
-
-LIMIT = 256 * 1024 * 1024  # bytes of bodies in memory
 
 # The thread shares the interpreter lock with the event loop: it works in batches, and first lets
 # the loop forward what has just arrived.
@@ -51,6 +60,16 @@ class JobQueue:
         self._thread = threading.Thread(target=self._run, name="ccwire-queue", daemon=True)
         self._thread.start()
 
+    @property
+    def read(self) -> int:
+        """The bytes that the recorder has handled."""
+        return self._done
+
+    @property
+    def unread(self) -> int:
+        """The bytes that wait for the recorder."""
+        return self._queued - self._done
+
     def put(self, job: Job) -> None:
         if isinstance(job, Begun):
             self._begin(job)
@@ -59,7 +78,9 @@ class JobQueue:
         if not self._wake.is_set():
             self._wake.set()
 
-    def tee(self, flow_id: str) -> Callable[[bytes], bytes]:
+    def tee(
+        self, flow_id: str, crowded: Callable[[], None] | None = None
+    ) -> Callable[[bytes], bytes]:
         """Return a callable that queues a copy of each chunk and returns it unchanged."""
         append = self._jobs.append
         wake = self._wake
@@ -75,6 +96,8 @@ class JobQueue:
                 append(Chunk(flow_id, now(), data))
                 if not wake.is_set():
                     wake.set()
+                if crowded is not None and self._queued - self._done > CROWDED:
+                    crowded()
             return data
 
         return through

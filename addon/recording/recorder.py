@@ -7,7 +7,7 @@ Called from one thread only. An exchange whose process is known but has no sessi
 import logging
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,20 @@ from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
 from addon.identity.session import Identity, SessionEvidence, identify
 from addon.recording.adoption import Adoption
-from addon.recording.body import joined_headers
+from addon.recording.content.body import joined_headers
+from addon.recording.content.exchange_files import (
+    SpilledBody,
+    elapsed,
+    exchange_line,
+    head,
+    response_fields,
+    response_pieces,
+    whole_file,
+)
+from addon.recording.content.request import RequestRecord, request_record
+from addon.recording.content.response import NoAnswer, PlainAnswer, answer_for
+from addon.recording.content.streamed import StreamedAnswer
 from addon.recording.drift import DriftWatch, Sighting
-from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
 from addon.recording.jobs import (
     Answered,
     Begun,
@@ -31,16 +42,15 @@ from addon.recording.jobs import (
     ResponseSeen,
 )
 from addon.recording.pending import Filed, Pending, PendingExchanges
-from addon.recording.request import RequestRecord, request_record
-from addon.recording.response import NoAnswer, PlainAnswer, StreamedAnswer, answer_for
+from addon.recording.recovery import LeftPart
 from addon.redaction.redactor import Redactor
 from addon.storage import manifest as manifests
-from addon.storage.files import write_whole
+from addon.storage.files import write_pieces, write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
 from addon.storage.traffic_log import summary
 from ccwire.wire.endpoints import CALL_KINDS
-from ccwire.wire.format import Gap
+from ccwire.wire.format import UNKNOWN, Gap
 from ccwire.wire.json_text import dump
 from ccwire.wire.vocabulary import EndedBy, GapKind
 
@@ -48,6 +58,7 @@ logger = logging.getLogger("ccwire")
 
 _IDLE_SECONDS = 0.05  # short, so that the next request does not wait
 _CLOSING_SECONDS = 2.0
+_MOST_UNWRITTEN = 1 << 20  # bytes of lines, after which the part file does not wait for the batch
 _PATIENCE_SECONDS = 15.0  # longer than any client takes to identify its session
 
 
@@ -66,7 +77,8 @@ class _OpenExchange:
     first_byte: float | None = None
     last_byte: float | None = None
     lost: bool = False
-    unwritten: list[bytes] = field(default_factory=list)  # event lines for the part file
+    unwritten: list[bytes] = field(default_factory=list)  # lines for the part file
+    unwritten_size: int = 0
 
 
 class Recorder:
@@ -87,6 +99,16 @@ class Recorder:
         self._adoption = Adoption(store)
         self._drift = DriftWatch(self._note_drift)
         self._logged: set[str] = set()
+        self._left: dict[str, LeftPart] = {}  # of exchanges that are replayed
+        self._done: frozenset[str] = frozenset()  # flows that are replayed, but recorded already
+
+    def resume(self, parts: Mapping[str, LeftPart], done: Collection[str]) -> None:
+        """Expect a replay: of exchanges with a part file, and of ones that are in the index."""
+        self._left, self._done = dict(parts), frozenset(done)
+
+    def is_open(self, flow_id: str) -> bool:
+        """Return whether the exchange is in flight."""
+        return flow_id in self._open
 
     def handle(self, job: Job) -> None:
         """Process one job of the queue; `addon.recording.jobs` defines them."""
@@ -105,14 +127,21 @@ class Recorder:
                 self._failed(failed_flow, cause)
 
     def _begin(self, seen: RequestSeen, process: ClientProcess | None) -> None:
+        if seen.flow_id in self._done:
+            return
         record = request_record(seen, self._redactor)
         if process is not None and record.facts.claude_version:
             self._lookup.is_client(process, record.facts.claude_version)
         elif process is not None and _is_program(record):
             self._lookup.is_program(process)
         identity = self._identify(record, process)
+        left = self._left.pop(seen.flow_id, None)
+        slot = self._store.reopen_slot(left.path, record.base["path"]) if left else None
+        if left is not None and slot is not None:  # numbered already, in the session known then
+            folder = slot.folder.name
+            identity = Identity(None if folder == UNKNOWN else folder, left.identified_by)
         try:
-            self._open[seen.flow_id] = self._opened(seen, record, identity, process)
+            self._open[seen.flow_id] = self._opened(seen, record, identity, process, slot)
         except OSError as error:  # the session is known here, so record the loss in its manifest
             self._lose(identity.session_id, None, error)
 
@@ -137,7 +166,11 @@ class Recorder:
         if exchange.first_byte is None:
             exchange.first_byte = at
         exchange.last_byte = at
-        exchange.unwritten += exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
+        lines = exchange.answer.feed(elapsed(exchange.first_byte, at) * 1000, data)
+        exchange.unwritten += lines
+        exchange.unwritten_size += sum(map(len, lines))
+        if exchange.unwritten_size > _MOST_UNWRITTEN:
+            self._note(exchange)
 
     def _lost(self, flow_id: str) -> None:
         """The queue overflowed: the rest of this response is missing."""
@@ -173,7 +206,10 @@ class Recorder:
         )
         top = head(_ids(exchange), exchange.identity, "response", at)
         fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
-        write_whole(exchange.slot.response_file, whole_file(top, fields))
+        slot = exchange.slot
+        if isinstance(answer.body, SpilledBody):
+            self._note(exchange, answer.body.last)
+        write_pieces(slot.response_file, response_pieces(top, fields, slot.lines))
         del self._open[flow_id]
         session_id = exchange.identity.session_id
         finished = Finished(exchange.slot, line, len(exchange.identity.conflicts))
@@ -190,10 +226,16 @@ class Recorder:
         for flow_id, exchange in list(self._open.items()):
             if exchange.unwritten:
                 try:
-                    exchange.slot.note(b"\n".join(exchange.unwritten))
+                    self._note(exchange)
                 except OSError as error:
                     self._failed(flow_id, error)
-                exchange.unwritten.clear()
+
+    def _note(self, exchange: _OpenExchange, last: Iterable[bytes] = ()) -> None:
+        lines = [*exchange.unwritten, *last]
+        exchange.unwritten.clear()
+        exchange.unwritten_size = 0
+        if lines:
+            exchange.slot.note(b"\n".join(lines))
 
     def settle(self) -> None:
         """Write part files and indexes, and file pending exchanges, after one or more batches."""
@@ -215,7 +257,7 @@ class Recorder:
                 self._gap(
                     exchange.identity.session_id, "recovered", exchange, "the proxy was killed"
                 )
-                self._end(flow_id, time.time(), "proxy_stopped", "the proxy was killed")
+                self._end(flow_id, _last_seen(exchange), "proxy_stopped", "the proxy was killed")
             except Exception as error:
                 self._failed(flow_id, error)
         self.settle()
@@ -242,10 +284,11 @@ class Recorder:
         record: RequestRecord,
         identity: Identity,
         process: ClientProcess | None,
+        slot: Slot | None,
     ) -> _OpenExchange:
         if identity.session_id is None:
             self._adoption.hold()
-        slot = self._store.open_slot(identity.session_id, record.base["path"])
+        slot = slot or self._store.open_slot(identity.session_id, record.base["path"])
         exchange = _OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
             slot.note(dump({"request": _part_head(exchange)}))
@@ -382,6 +425,11 @@ def _process_fields(exchange: _OpenExchange) -> dict[str, Any]:
         "pid": process.pid if process else None,
         "process_started": process.created if process else None,
     }
+
+
+def _last_seen(exchange: _OpenExchange) -> float:
+    answered = exchange.response.at if exchange.response else exchange.request_ended
+    return exchange.last_byte or answered
 
 
 def _ids(exchange: _OpenExchange) -> dict[str, Any]:

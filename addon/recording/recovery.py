@@ -2,38 +2,50 @@
 
 import logging
 import time
+from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from addon.identity.session import Identity
-from addon.recording.body import joined_headers
-from addon.recording.exchange_files import elapsed, exchange_line, head, response_fields, whole_file
+from addon.recording.content.body import joined_headers
+from addon.recording.content.exchange_files import (
+    elapsed,
+    exchange_line,
+    head,
+    response_fields,
+    response_pieces,
+)
+from addon.recording.content.response import recovered_answer
 from addon.recording.jobs import ResponseSeen
-from addon.recording.response import recovered_answer
-from addon.storage.files import read_file, write_whole
-from addon.storage.folder import CaptureStore
+from addon.storage.files import read_file, write_pieces
+from addon.storage.folder import CaptureStore, part_lines
 from addon.storage.index import enter_once, recount
 from addon.storage.move import MOVED, finish_move
 from ccwire.wire.format import UNKNOWN, Exchange, Gap, parse_file_name
-from ccwire.wire.json_text import parse_json
+from ccwire.wire.json_text import parse_json, text
+from ccwire.wire.vocabulary import IDENTIFIED_BY, IdentifiedBy, one_of
 
 logger = logging.getLogger("ccwire")
-
-type Lines = list[tuple[bytes, dict[str, Any]]]
 
 _IN_FLIGHT = "the proxy was killed while this exchange was in flight"
 _UNREADABLE = ".unreadable"
 
 
-def recover(store: CaptureStore) -> int:
-    """Finish every abandoned part file and return how many there were."""
+def recover(store: CaptureStore, replayed: Collection[str] = ()) -> int:
+    """Finish every abandoned part file and return how many there were.
+
+    Those of flows that a journal replays stay as they are.
+    """
     count = 0
     for folder in store.session_folders():
-        for part, file in store.abandoned_parts(folder):
+        for part, _ in store.abandoned_parts(folder):
             try:
-                lines = _whole_lines(file.read())
-                if lines:  # else the proxy was killed before it wrote anything
-                    _finish(store, part, lines)
+                first = next(_whole_lines(part), None)
+                if first is not None and _flow_id(first) in replayed:
+                    continue
+                if first is not None:  # else the proxy was killed before it wrote anything
+                    _finish(store, part, first)
                     count += 1
                 part.unlink(missing_ok=True)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -42,8 +54,31 @@ def recover(store: CaptureStore) -> int:
     return count
 
 
-def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
-    _, first = lines[0]
+class LeftPart(NamedTuple):
+    """The part file of an exchange whose writer died, and what had identified its session."""
+
+    path: Path
+    identified_by: IdentifiedBy
+
+
+def parts_by_flow(store: CaptureStore) -> dict[str, LeftPart]:
+    """Return the abandoned part files that contain an exchange, by its flow id."""
+    found = {}
+    for folder in store.session_folders():
+        for part, _ in store.abandoned_parts(folder):
+            first = next(_whole_lines(part), {})
+            if flow_id := _flow_id(first):
+                named = first["request"].get("identified_by")
+                found[flow_id] = LeftPart(part, one_of(IDENTIFIED_BY, named) or "none")
+    return found
+
+
+def _flow_id(first: dict[str, Any]) -> str | None:
+    request = first.get("request")
+    return text(request.get("flow_id")) if isinstance(request, dict) else None
+
+
+def _finish(store: CaptureStore, part: Path, first: dict[str, Any]) -> None:
     if MOVED in first:
         line = finish_move(store.folder(None), part.parent, first[MOVED])
         enter_once(part.parent, line)
@@ -51,8 +86,10 @@ def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
         recount(store.folder(None))
         recount(part.parent)
         return
-    line = _answered(part, first["request"], lines[1:])
-    enter_once(part.parent, line)
+    line = _answered(part, first["request"])
+    if not enter_once(part.parent, line):  # killed between the index and the end of the part file
+        recount(part.parent)
+        return
     gap: Gap = {
         "kind": "recovered",
         "at": time.time(),
@@ -62,13 +99,14 @@ def _finish(store: CaptureStore, part: Path, lines: Lines) -> None:
     recount(part.parent, gap)
 
 
-def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
+def _answered(part: Path, request: dict[str, Any]) -> Exchange:
     """Write the response file, unless it exists, and return the exchange's index line."""
     response = None
-    if events and "response" in events[0][1]:
-        response = ResponseSeen(**events[0][1]["response"])
-        events = events[1:]
-    answer = recovered_answer(events, joined_headers(response.headers) if response else {})
+    if "response" in (second := next(islice(_whole_lines(part), 1, 2), {})):
+        response = ResponseSeen(**second["response"])
+    answer = recovered_answer(
+        _body_lines(part), joined_headers(response.headers) if response else {}
+    )
     session_id = None if part.parent.name == UNKNOWN else part.parent.name
     identity = Identity(session_id, request["identified_by"])
     target = part.with_suffix(".json")
@@ -99,7 +137,9 @@ def _answered(part: Path, request: dict[str, Any], events: Lines) -> Exchange:
         "seconds": round(elapsed(request["base"]["started"], ended), 6),
     }
     fields = response_fields(request["fields"], response, answer, timing)
-    write_whole(target, whole_file(head(ids, identity, "response", ended), fields))
+    top = head(ids, identity, "response", ended)
+    written = response_pieces(top, fields, lambda: (raw for raw, _ in _body_lines(part)))
+    write_pieces(target, written)
     return line
 
 
@@ -140,14 +180,23 @@ def _set_aside(part: Path, error: Exception) -> None:
     )
 
 
-def _whole_lines(data: bytes) -> Lines:
-    """Return the complete lines; a kill can cut off only the last."""
-    lines = []
-    for raw in data.split(b"\n"):
+def _body_lines(part: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """Yield the lines after those of request and response, each also parsed."""
+    for raw, value in _objects(part):
+        if not value.keys() & {"request", "response"}:
+            yield raw, value
+
+
+def _whole_lines(part: Path) -> Iterator[dict[str, Any]]:
+    return (value for _, value in _objects(part))
+
+
+def _objects(part: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """Yield the lines that are objects, each also parsed."""
+    for raw in part_lines(part):
         try:
             value = parse_json(raw)
         except ValueError:
             continue
         if isinstance(value, dict):
-            lines.append((raw, value))
-    return lines
+            yield raw, value

@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 
 from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
+from addon.identity.password import run_authorization
 from addon.recording.recorder import Recorder
-from addon.recording.recovery import recover
 from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
@@ -33,20 +33,12 @@ class CapturePaths(NamedTuple):
 
 
 def prepare(paths: CapturePaths) -> None:
-    """Create the folder and recover the exchanges that a killed proxy left unfinished.
-
-    Problems are logged as warnings: mitmproxy exits when an error is logged during startup.
-    """
+    """Create the capture folder; a problem is a warning, because an error would end mitmproxy."""
     store = CaptureStore(paths.captures)
     try:
         store.prepare()
-        if count := recover(store):
-            what = "1 exchange" if count == 1 else f"{count} exchanges"
-            logger.warning(f"ccwire: recovered {what} left by a killed proxy")
     except OSError as error:
         logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
-    except Exception as error:
-        logger.warning(f"ccwire: could not recover exchanges left by a killed proxy ({error!r})")
 
 
 def recorder_for(paths: CapturePaths) -> Recorder:
@@ -56,8 +48,9 @@ def recorder_for(paths: CapturePaths) -> Recorder:
 
 
 def new_redactor(key: bytes) -> Redactor:
-    """Return a redactor that knows the passwords of the user's proxies, which may repeat them."""
+    """Return a redactor that knows the passwords of the proxies, which may repeat them."""
     redactor = Redactor(key)
-    for authorization in proxy_authorizations(os.environ):
+    own = run_authorization(os.environ)
+    for authorization in [*proxy_authorizations(os.environ), *([own] if own else [])]:
         redactor.learn("proxy-authorization", authorization)
     return redactor

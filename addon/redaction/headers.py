@@ -5,7 +5,7 @@ import binascii
 import re
 from collections.abc import Iterable
 
-from addon.redaction.patterns import kind_of
+from addon.redaction.shapes import shape_of
 
 # Their values are also searched for elsewhere.
 SECRET_HEADERS = frozenset(
@@ -24,6 +24,30 @@ SECRET_HEADERS = frozenset(
         "helicone-auth",
         "x-litellm-api-key",
         "x-portkey-api-key",
+        "portkey-api-key",
+        "openai-api-key",
+        "anthropic-api-key",
+        "x-openai-api-key",
+        "x-anthropic-api-key",
+        "x-auth-token",
+        "x-access-token",
+        "x-amz-bedrock-api-key",
+        "x-functions-key",
+        "x-ms-token-aad-access-token",
+        "x-ms-token-aad-id-token",
+        "x-goog-authenticated-user-jwt",
+        "x-goog-iap-jwt-assertion",
+        "x-forwarded-access-token",
+        "cf-access-client-secret",
+        "cf-access-jwt-assertion",
+        "cf-access-token",
+        "x-vercel-oidc-token",
+        "x-vault-token",
+        "private-token",
+        "x-gitlab-token",
+        "x-hub-signature-256",
+        "x-csrf-token",
+        "x-xsrf-token",
     )
 )
 _WORD = re.compile(r"[a-z0-9]+")
@@ -32,10 +56,19 @@ _SECRET_WORDS = frozenset(
     (
         *("key", "apikey", "token", "secret", "auth", "authorization", "jwt", "signature"),
         *("password", "passwd", "pass", "pwd", "passphrase", "credential", "credentials"),
+        *("assertion", "bearer", "sid", "sessionid", "cookie"),
     )
 )
 _COUNT_WORDS = frozenset(("count", "limit", "remaining", "reset"))
 _HARMLESS = frozenset(("idempotency-key", "sec-websocket-key", "access-control-allow-credentials"))
+# Who the user is: replaced, but not searched for elsewhere.
+_IDENTITY = re.compile(
+    r"(?:.*[-_])?(?:(organization|org|account|tenant|device|user)[-_]?(?:uu)?id|(e-?mail)(?:[-_].*)?"
+    r"|(openai-organization|openai-project))"
+)
+_SHORTEST = 8  # of a secret that is searched for elsewhere, if it is no word
+_SHORTEST_WORD = 12
+_SHORTEST_UNKNOWN = 16
 _PLAIN_VALUE = re.compile(r"true|false|[0-9]{0,9}", re.IGNORECASE)
 
 _SIGV4 = re.compile(r"AWS4-\S+\s+Credential=([^/,\s]+)")
@@ -59,9 +92,19 @@ def is_secret(name: str, value: str) -> bool:
 def is_distinctive(name: str, secret: str) -> bool:
     """Return whether a secret may be searched for elsewhere: it is no ordinary word of a text."""
     if "cookie" in name:
-        return False
-    has_both = any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
-    return name in SECRET_HEADERS or (has_both and len(secret) >= 16)
+        return False  # its parts are
+    is_mixed = _is_mixed(secret)
+    if name in SECRET_HEADERS:
+        return len(secret) >= (_SHORTEST if is_mixed else _SHORTEST_WORD)
+    return is_mixed and len(secret) >= _SHORTEST_UNKNOWN
+
+
+def identity_in(name: str) -> str | None:
+    """Return what a header says about who the user is, by its name in lower case."""
+    found = _IDENTITY.fullmatch(name)
+    if not found:
+        return None
+    return "email" if found[2] else "organization" if found[3] or found[1] == "org" else found[1]
 
 
 def auth_kind(headers: Iterable[tuple[str, str]]) -> str:
@@ -86,13 +129,15 @@ def secret_of(name: str, value: str) -> tuple[str, str]:
     scheme, _, rest = value.partition(" ")
     secret = rest.strip() if rest and scheme.lower() in _SCHEMES else value
     usual = "api_key" if name.endswith("key") else "bearer"
-    return kind_of(secret.encode("utf-8", "surrogateescape"), usual), secret
+    return shape_of(secret.encode("utf-8", "surrogateescape")) or usual, secret
 
 
 def parts_of(name: str, value: str) -> list[tuple[str, str]]:
     """Return kind and text of the secrets inside a header's value that may be repeated alone."""
     if "cookie" in name:
-        return []
+        pairs = value.split(";")[: 1 if name.startswith("set-") else None]
+        values = [pair.partition("=")[2].strip().strip('"') for pair in pairs]
+        return [("cookie", value) for value in values if _is_mixed(value)]
     if found := _SIGNATURE.search(value):
         return [("signature", found[1])]
     scheme, _, rest = value.partition(" ")
@@ -104,3 +149,8 @@ def parts_of(name: str, value: str) -> list[tuple[str, str]]:
         return []
     password = pair.partition(":")[2]
     return [("password", pair), ("password", password)] if password else []
+
+
+def _is_mixed(secret: str) -> bool:
+    """Return whether it has letters and digits: words and numbers do not."""
+    return any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)

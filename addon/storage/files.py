@@ -3,7 +3,7 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +15,7 @@ except ImportError:  # Windows: one proxy per folder
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
+_PIECE = 1 << 20
 _FLAGS = NO_LINKS | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -28,10 +29,16 @@ def locked(folder: Path) -> Iterator[IO[bytes]]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a temporary file in the same folder, then rename it."""
+    write_pieces(path, (data,))
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file as `write_whole` does, from pieces that need not be in memory together."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with open_file(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY) as file:
-            write_all(file, data)
+            for piece in pieces:
+                write_all(file, piece)
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -74,6 +81,14 @@ def write_all(file: IO[bytes], data: bytes) -> None:
 def read_file(path: Path) -> bytes:
     with open_file(path, os.O_RDONLY) as file:
         return file.read()
+
+
+def read_pieces(path: Path, start: int = 0) -> Iterator[bytes]:
+    """Yield the content of a file from that position on."""
+    with open_file(path, os.O_RDONLY) as file:
+        file.seek(start)
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def open_file(path: Path, flags: int) -> IO[bytes]:

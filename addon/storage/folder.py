@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,7 @@ from addon.storage.files import (
     locked,
     open_file,
     read_file,
+    read_pieces,
     write_all,
     write_new,
     write_whole,
@@ -31,6 +33,7 @@ from ccwire.wire.format import (
     exchange_or_none,
     file_name,
     is_session_id,
+    parse_file_name,
 )
 from ccwire.wire.regular_file import read_regular
 
@@ -68,6 +71,10 @@ class Slot:
     def note(self, line: bytes) -> None:
         """Append a line to the part file, so that it survives a kill."""
         write_all(self.part, line + b"\n")
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the response's body in the part file: those after its two heads."""
+        yield from islice(part_lines(self.part_file), 2, None)
 
 
 class CaptureStore:
@@ -108,6 +115,20 @@ class CaptureStore:
             if fcntl is not None:
                 fcntl.flock(part, fcntl.LOCK_EX)
         return Slot(folder, sequence, path, part)
+
+    def reopen_slot(self, part_file: Path, path: str) -> Slot | None:
+        """Take over the number of an exchange whose writer died; None if that is impossible."""
+        place = parse_file_name(part_file.with_suffix(".json").name)
+        if place is None or not part_file.is_file():
+            return None
+        part = open_file(part_file, os.O_RDWR | os.O_APPEND)
+        slot = Slot(part_file.parent, place[0], path, part)
+        with locked(part_file.parent):
+            if slot.part_file != part_file or not _taken(part):
+                part.close()
+                return None
+        part.truncate(0)
+        return slot
 
     def release(self, slot: Slot) -> None:
         """Remove the part file, last of all, so that a kill before this point leaves a trace."""
@@ -174,6 +195,14 @@ class CaptureStore:
         lock.seek(0)
         write_all(lock, b"%0*d" % (_DIGITS, last + 1))  # fixed width, so no truncation is needed
         return last + 1
+
+
+def part_lines(path: Path) -> Iterator[bytes]:
+    """Yield the complete lines of a part file: a kill can cut off only the last."""
+    rest = b""
+    for piece in read_pieces(path):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
 
 
 def read_lines(path: Path) -> list[Exchange]:

@@ -5,7 +5,8 @@ cannot be written is kept and retried.
 """
 
 import errno
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from addon.storage.manifest import PendingGaps
 from addon.storage.traffic_log import block
 from ccwire.wire.format import EXCHANGES, MANIFEST, Exchange, Gap, Manifest, parse_manifest
 from ccwire.wire.json_text import dump
+
+_FLOW_ID = re.compile(rb'"flow_id":"([A-Za-z0-9-]+)"[^\n]*\n')  # of a line that is not cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +152,24 @@ def recount(folder: Path, gap: Gap | None = None) -> None:
         _write_manifest(folder, manifests.with_gap(manifest, gap) if gap else manifest)
 
 
-def enter_once(folder: Path, line: Exchange) -> None:
-    """Append a line unless the exchange is already listed."""
+def enter_once(folder: Path, line: Exchange) -> bool:
+    """Append a line unless the exchange is already listed; return whether it was appended."""
     with locked(folder):
         known = read_lines(folder / EXCHANGES)
-        if all(exchange.flow_id != line.flow_id for exchange in known):
-            append_lines(folder / EXCHANGES, [dump(line.to_json())])
+        if any(exchange.flow_id == line.flow_id for exchange in known):
+            return False
+        append_lines(folder / EXCHANGES, [dump(line.to_json())])
+    return True
+
+
+def indexed(store: CaptureStore, flow_ids: Collection[str]) -> set[str]:
+    """Return those of the flows that are in the index of any session."""
+    found: set[str] = set()
+    for folder in store.session_folders():
+        path = folder / EXCHANGES
+        named = _FLOW_ID.findall(read_file(path)) if path.exists() else ()
+        found.update(name.decode() for name in named)
+    return found.intersection(flow_ids)
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:

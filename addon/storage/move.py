@@ -5,12 +5,13 @@ folder records the move until both indexes are written, so that recovery can fin
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from addon.identity.session import Identity
-from addon.storage.files import read_file, write_whole
+from addon.storage.files import read_pieces, write_pieces
 from addon.storage.folder import CaptureStore, Slot
 from ccwire.wire.format import Exchange, file_name
 from ccwire.wire.json_text import dump
@@ -49,8 +50,14 @@ def _move_files(old_folder: Path, old_sequence: int, folder: Path, line: Exchang
         if old.exists():
             new = folder / file_name(line.sequence, direction, line.path)
             identity = Identity(folder.name, line.identified_by)
-            write_whole(new, with_identity(read_file(old), identity, line.sequence))
+            write_pieces(new, _with_identity(read_pieces(old), identity, line.sequence))
             old.unlink()
+
+
+def _with_identity(pieces: Iterator[bytes], identity: Identity, sequence: int) -> Iterator[bytes]:
+    """Yield a capture file with another session in its head, which is in its first piece."""
+    yield with_identity(next(pieces, b""), identity, sequence)
+    yield from pieces
 
 
 def with_identity(data: bytes, identity: Identity, sequence: int) -> bytes:

@@ -3,21 +3,36 @@
 mitmproxy alone trusts certifi's list, so it would refuse a company's proxy that inspects TLS.
 """
 
+import os
 import ssl
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from addon.upstream.trust import merged, trusted_certificates
 
 
-def write_upstream_ca(environment: Mapping[str, str]) -> Path:
-    """Write a temporary file for this process; the caller removes it."""
-    with tempfile.NamedTemporaryFile(
-        prefix="ccwire-upstream-ca-", suffix=".pem", delete=False
-    ) as file:
-        file.write(loadable(trusted_certificates(environment)))
-    return Path(file.name)
+class UpstreamCa:
+    """A file for this process alone, which is gone when it is closed or the process is killed."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._file = _new_file()
+        self._file.write(loadable(trusted_certificates(environment)))
+        self._file.flush()
+        in_memory = Path(f"/proc/self/fd/{self._file.fileno()}")
+        self.path = in_memory if isinstance(self._file.name, int) else Path(self._file.name)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _new_file() -> IO[bytes]:
+    """Return a file in memory on Linux, elsewhere one that only a kill leaves behind."""
+    if sys.platform == "linux" and Path("/proc/self/fd").is_dir():
+        return os.fdopen(os.memfd_create("ccwire-upstream-ca"), "wb")
+    return tempfile.NamedTemporaryFile(prefix="ccwire-upstream-ca-", suffix=".pem")
 
 
 def loadable(certificates: bytes) -> bytes:

@@ -3,13 +3,13 @@
 import os
 import secrets
 import shutil
-import tempfile
 import time
 from pathlib import Path
 
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from addon.identity.processes import can_find_processes
 from addon.launch.child import child_environment
 from addon.launch.client import exit_on_signals, run_behind
 from addon.launch.overlay import OverlayError, with_overlay
@@ -17,6 +17,7 @@ from addon.launch.overrides import overriding, repeated
 from addon.launch.plan import Plan, PlanError, plan_run
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import connections, troubles
+from addon.lifetime import scratch
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
 from ccwire.options import UserError, captures_option, claude_dir_option
@@ -89,23 +90,29 @@ def command(
     for line in () if quiet else plan.lines():
         click.echo(f"ccwire: {line}", err=True)
     started = time.time()
-    with exit_on_signals(), tempfile.TemporaryDirectory(prefix="ccwire-run-") as folder:
+    password = _password(via)
+    run = run_id(started, secrets.token_hex(2))
+    scratch.remove_stale()
+    with exit_on_signals():
         proxy = Proxy(
             captures,
-            log=Path(folder) / "proxy.log",
+            folder=scratch.new_folder(),
             upstream=upstream,
             hosts=plan.hosts,
             sessions=default_sessions_path(),
             claude_dir=claude_dir,
-            run=run_id(started, secrets.token_hex(2)),
+            run=run,
             chain=True,
             environment=plan.environment,
             reverse=plan.detour.server if plan.detour else None,
+            clients=os.getpid(),
+            password=password,
         )
         try:
             with proxy:
-                code = _run(plan, proxy, [program, *command[1:]], claude_dir, Path(folder))
-            log = proxy.log.read_text(errors="replace")
+                child = _environment(plan, proxy, [program, *command[1:]], run, password)
+                code = _run(plan, proxy, [program, *command[1:]], child, claude_dir)
+            log = proxy.log_text()
         except OverlayError as error:
             raise UserError(str(error)) from error
         except ProxyError as error:
@@ -126,21 +133,43 @@ def command(
     ctx.exit(code)
 
 
-def _run(plan: Plan, proxy: Proxy, command: list[str], claude_dir: Path, scratch: Path) -> int:
-    """Run the command behind the proxy and return its exit code."""
-    detour = plan.detour
-    environment = child_environment(
+def _password(via: str) -> str | None:
+    """Return a password for the proxy if it could not know which process a connection is of."""
+    if can_find_processes():
+        return None
+    if via == "base-url":
+        raise UserError(
+            "--via base-url: this system does not show which process a connection belongs to,"
+            " so that every local process could use the port; use --via proxy."
+        )
+    return secrets.token_urlsafe(24)
+
+
+def _environment(
+    plan: Plan, proxy: Proxy, command: list[str], run: str, password: str | None
+) -> dict[str, str]:
+    assert proxy.folder is not None
+    return child_environment(
         plan.environment,
         command,
         port=proxy.port,
         ca_cert=proxy.ca_cert,
         hosts=plan.hosts,
-        scratch=scratch,
-        base_urls=detour.variables(proxy.reverse_port) if detour else {},
+        scratch=proxy.folder,
+        base_urls=plan.detour.variables(proxy.reverse_port) if plan.detour else {},
+        run=run,
+        password=password,
     )
-    named = [detour.variable] if detour else []
+
+
+def _run(
+    plan: Plan, proxy: Proxy, command: list[str], environment: dict[str, str], claude_dir: Path
+) -> int:
+    """Run the command behind the proxy and return its exit code."""
+    assert proxy.folder is not None
+    named = [plan.detour.variable] if plan.detour else []
     ours = repeated(environment, plan.settings, named)
-    arguments = with_overlay(command, claude_dir, Path.cwd(), scratch, ours)
+    arguments = with_overlay(command, claude_dir, Path.cwd(), proxy.folder, ours)
     for sentence in overriding(
         environment, plan.settings, plan.road.hosts, arguments != command, named
     ):

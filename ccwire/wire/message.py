@@ -1,12 +1,16 @@
 """Assembles an answer from its stream events: content blocks, stop reason, usage.
 
-Pure: parsed event data in, one message out. Unknown deltas are kept, in order.
+Pure: parsed event data in, one message out. Unknown deltas are kept, in order. Of an answer with
+more than `LARGEST` characters of content, the rest is left out, and the message is marked.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from ccwire.wire.json_text import parse_json
+
+LARGEST = 4 << 20
+TRUNCATED = "content_truncated"  # the field of a message whose content is not complete
 
 BEDROCK_METRICS = "amazon-bedrock-invocationMetrics"  # its own counts, in the last event
 # Each count: its name there, its header in an answer that is not streamed, its name in `usage`.
@@ -70,6 +74,7 @@ class MessageAssembler:
         self._error: dict[str, Any] | None = None
         self._metrics: dict[str, Any] | None = None
         self._complete = False
+        self._room = LARGEST
 
     def feed(self, data: object) -> None:
         if not isinstance(data, dict):
@@ -78,7 +83,7 @@ class MessageAssembler:
             case "content_block_delta":
                 delta = data.get("delta")
                 if isinstance(index := data.get("index"), int) and isinstance(delta, dict):
-                    _apply(self._blocks.setdefault(index, _Block({})), delta)
+                    self._continue(index, delta)
             case "message_start":
                 self._start(data.get("message"))
             case "content_block_start":
@@ -101,6 +106,8 @@ class MessageAssembler:
             message = {name: value for name, value in message.items() if name != "usage"}
             if self._blocks or not isinstance(message.get("content"), list):
                 message["content"] = [_content(self._blocks[n]) for n in sorted(self._blocks)]
+            if self._room < 0:
+                message[TRUNCATED] = True
         return AssembledMessage(
             message,
             self._usage_at_start,
@@ -118,6 +125,11 @@ class MessageAssembler:
         if isinstance(usage, dict):
             self._usage_at_start = usage
             self._usage = dict(usage)
+
+    def _continue(self, index: int, delta: dict[str, Any]) -> None:
+        self._room -= sum(len(value) for value in delta.values() if isinstance(value, str))
+        if self._room >= 0:
+            _apply(self._blocks.setdefault(index, _Block({})), delta)
 
     def _delta(self, data: dict[str, Any]) -> None:
         delta, usage = data.get("delta"), data.get("usage")

@@ -52,6 +52,18 @@ class SSEParser:
         """What no event has claimed yet."""
         return bytes(self._buffer)
 
+    @property
+    def waiting(self) -> int:
+        """How many bytes no event has claimed yet."""
+        return len(self._buffer)
+
+    def take_rest(self) -> bytes:
+        """What no event has claimed yet; the parser starts afresh after it."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._searched = 0
+        return rest
+
     def _take(self, *, final: bool) -> list[Event]:
         buffer = self._buffer
         if self._is_plain:

@@ -57,6 +57,7 @@ HookEvent = Literal[
 SessionState = Literal["active", "exited", "crashed"]
 
 ENDPOINT_KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
+IDENTIFIED_BY: tuple[IdentifiedBy, ...] = get_args(IdentifiedBy)
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 SESSION_STATES: tuple[SessionState, ...] = get_args(SessionState)
 

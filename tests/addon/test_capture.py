@@ -1,4 +1,5 @@
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from mitmproxy.proxy import server_hooks
 from mitmproxy.test import taddons, tflow
 
 from addon.capture import Capture
+from addon.redaction.log_records import redact_log_records
 
 SESSION = "11111111-2222-3333-4444-555555555555"
 EVENT = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
@@ -68,6 +70,24 @@ def test_an_exchange_is_captured_and_its_bytes_go_through(rig: Rig) -> None:
     capture.done()
     (line,) = lines(captures)
     assert (line["model"], line["complete"], line["host"]) == ("m", True, "api.anthropic.com")
+
+
+def test_log_lines_do_not_repeat_what_headers_contained(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    capture, _, _ = rig
+    before = logging.getLogRecordFactory()
+    redact_log_records(capture._log_redactor)
+    made = flow()
+    made.request.headers["x-gateway-token"] = "gateway-0123456789-abcdef"
+    try:
+        capture.running()
+        run(capture, made, EVENT)
+        logging.getLogger("mitmproxy").warning("malformed: gateway-0123456789-abcdef")
+    finally:
+        logging.setLogRecordFactory(before)
+    assert "0123456789" not in caplog.text
+    assert "malformed: <redacted:" in caplog.text
 
 
 def test_a_client_that_connects_before_it_runs_is_captured(rig: Rig) -> None:

@@ -146,3 +146,10 @@ def test_bedrocks_frames_are_shown_as_the_same_answer() -> None:
     cut = shown(frames[:-9], bedrock.CONTENT_TYPE)[1]
     assert "CUT OFF   no message_stop event" in cut and "damaged" in cut
     assert shown(b"rubbish of some length", bedrock.CONTENT_TYPE)[0] != "Claude answer"
+
+
+def test_the_view_shows_no_secret() -> None:
+    key = "sk-ant-api03-" + "MADEUP" * 4
+    view, text = shown(stream(Text(f"see {key} there")))
+    assert view == "Claude answer"
+    assert "MADEUP" not in text and "see <redacted:api_key:" in text

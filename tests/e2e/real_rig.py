@@ -144,7 +144,7 @@ class Outcome:
 
 
 @contextmanager
-def real_rig(version: str, folder: Path) -> Iterator[RealRig]:
+def real_rig(version: str, folder: Path, **options: Any) -> Iterator[RealRig]:
     client = client_or_skip(version)
     cwd = folder / "project"
     cwd.mkdir(parents=True)
@@ -161,6 +161,7 @@ def real_rig(version: str, folder: Path) -> Iterator[RealRig]:
             sessions=sessions,
             claude_dir=home / ".claude",
             confdir=folder / "mitmproxy",
+            **options,
         )
         with proxy:
             yield RealRig(client, api, proxy, home, cwd, hooks)

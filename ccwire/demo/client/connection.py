@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from addon.recording.decode import decoder_for
+from addon.recording.content.decode import decoder_for
 from ccwire.wire.hosts import API_HOST
 from ccwire.wire.message import MessageAssembler
 from ccwire.wire.sse import SSEParser

@@ -27,5 +27,14 @@ def test_the_connections_survive_the_log() -> None:
     assert connections(f"[12:00:01.000] ccwire: {Connections().to_line()}\n") == Connections()
 
 
+def test_refused_connections_are_counted_apart() -> None:
+    seen = Connections(3)
+    seen.add_untrusted("api.anthropic.com")
+    seen.refuse()
+    assert (seen.count, seen.refused) == (2, 1)
+    assert seen.to_line().endswith("; clients refused: 1")
+    assert connections(f"[12:00:01.000] ccwire: {seen.to_line()}\n") == seen
+
+
 def test_a_proxy_that_was_killed_has_logged_no_connections() -> None:
     assert connections("[12:00:01.000] ccwire: capturing x into y\n") is None

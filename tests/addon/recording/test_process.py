@@ -2,12 +2,13 @@
 
 import logging
 import os
-import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import orjson
@@ -15,11 +16,12 @@ import psutil
 import pytest
 
 from addon import capture
+from addon.identity.processes import ClientProcess, ProcessResolver
 from addon.recording import process as writer_process
-from addon.recording.jobs import Ended, Lost
-from addon.recording.process import RemoteSink
+from addon.recording.jobs import Chunk, Ended, Job
+from addon.recording.journal import folder as journal_folder
+from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
-from addon.recording.recorder import Recorder
 from addon.recording.start import CapturePaths
 from ccwire.demo.stand_in import scenarios
 from tests.faults import busy
@@ -33,8 +35,10 @@ def _refuse(*given: object, **more: object) -> None:
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
-def _no_memory(*given: object) -> bytes:
-    raise MemoryError
+def _owner_of(connection_id: str) -> Future[ClientProcess | None]:
+    found: Future[ClientProcess | None] = Future()
+    found.set_result(busy.process_of(connection_id))
+    return found
 
 
 @pytest.fixture
@@ -43,20 +47,33 @@ def paths(tmp_path: Path) -> CapturePaths:
 
 
 class Pipeline:
-    """A writer thread and its process."""
+    """A journal and its writer process."""
 
     def __init__(self, paths: CapturePaths, limit: int = 1 << 28) -> None:
         self.captures = paths.captures
-        self.sink = RemoteSink(paths)
-        self.writer = JobQueue(self.sink, busy.process_of, limit=limit)
+        self.writer = JournalQueue(paths, _owner_of, limit=limit)
 
     @property
     def pid(self) -> int:
-        return self.sink._process.pid
+        return self.writer._process.pid
+
+    @property
+    def journal(self) -> Path:
+        return self.writer._folder.path
+
+    def put(self, job: Job) -> None:
+        if isinstance(job, Chunk):
+            self.writer.tee(job.flow_id)(job.data)
+        else:
+            self.writer.put(job)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        self.writer._process.wait(10)
 
     def exchange(self, flow_id: str, *, process: int = 0, upto: int | None = None) -> None:
         for job in busy.jobs(flow_id, SESSION, process=process)[:upto]:
-            self.writer.put(job)
+            self.put(job)
 
     def lines(self) -> dict[str, dict[str, object]]:
         path = self.captures / SESSION / "exchanges.jsonl"
@@ -91,7 +108,7 @@ def test_jobs_are_recorded(wire: Pipeline, caplog: pytest.LogCaptureFixture) -> 
     assert len(said) == 20
     assert f"  {SESSION[:8]}  messages  " in said[0]
     assert ":ccwire:" not in said[0]
-    assert wire.sink._process.returncode == 0
+    assert not wire.journal.exists()
 
 
 def test_signals_are_for_the_proxy(wire: Pipeline) -> None:
@@ -108,74 +125,113 @@ def test_when_the_proxy_is_killed_its_files_are_finished(wire: Pipeline) -> None
     wire.exchange("whole")
     wire.exchange("cut", upto=5)
     until(wire.has_part)
-    wire.sink._pipe.close()  # as the system does when a process ends
-    assert wire.sink._process.wait(10) == 0
+    wire.writer._process.close()  # as the system does when a process ends
+    assert wire.writer._process.wait(10) == 0
     check(wire.captures)
     lines = wire.lines()
     assert (lines["cut"]["ended_by"], lines["cut"]["complete"]) == ("proxy_stopped", False)
     assert lines["whole"]["complete"]
     assert wire.gaps(SESSION) == [("recovered", "the proxy was killed")]
     assert not list((wire.captures / SESSION).glob("*.part"))
+    assert not wire.journal.exists()
 
 
-def test_when_it_is_killed_another_takes_over(
+def test_when_it_is_killed_another_takes_over_and_nothing_is_lost(
     wire: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
+    wire.exchange("before")
     wire.exchange("cut", upto=5)
     until(wire.has_part)
     first = wire.pid
-    os.kill(first, signal.SIGKILL)
-    wire.sink._process.wait()
-    wire.writer.put(Ended("cut", time.time(), "http_end", None))  # nobody reads this
+    wire.kill()
+    for job in busy.jobs("cut", SESSION)[5:]:
+        wire.put(job)
+    wire.exchange("meanwhile")
     until(lambda: wire.pid != first)
     wire.exchange("next")
     wire.writer.close()
     check(wire.captures)
-    lines = wire.lines()
-    assert (lines["cut"]["ended_by"], lines["cut"]["complete"]) == ("proxy_stopped", False)
-    assert lines["next"]["complete"]
-    assert ("capture_error", "ChildProcessError: the writer process was ended") in wire.gaps(
-        "unknown"
-    )
-    assert "the writer process was ended" in caplog.text
+    assert [line["complete"] for line in wire.lines().values()] == [True] * 4
+    assert {line["flow_id"]: line["sequence"] for line in wire.lines().values()}["cut"] == 2
+    assert not wire.gaps(SESSION)
+    assert "the writer process exited with code -9; restarting it" in caplog.text
 
 
-def test_one_that_was_ended_young_is_started_again_a_little_later(wire: Pipeline) -> None:
-    wire.exchange("before")
-    until(lambda: (wire.captures / SESSION / "exchanges.jsonl").exists())
-    wire.sink._started = time.monotonic()  # young
-    first = wire.pid
-    os.kill(first, signal.SIGKILL)
-    wire.sink._process.wait()
-    wire.exchange("lost")
-    time.sleep(0.1)
-    assert wire.pid == first
-    number = 0
-    while wire.pid == first:
-        number += 1
-        assert number < 100
-        wire.exchange(f"lost-{number}")
-        time.sleep(0.1)
-    wire.exchange("after")
+def test_kills_between_any_two_writes_record_each_exchange_once(
+    paths: CapturePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
+    wire = Pipeline(paths)
+    for number in range(12):
+        wire.exchange(f"flow-{number}")
+        time.sleep(0.02 * (number % 4))
+        before = wire.pid
+        wire.kill()
+        until(lambda: wire.pid != before)  # noqa: B023
     wire.writer.close()
     check(wire.captures)
-    assert {"before", "after"} <= wire.lines().keys()
-    gap = "capture_error", "ChildProcessError: the writer process was ended"
-    assert gap in wire.gaps("unknown")
+    assert sorted(wire.lines()) == sorted(f"flow-{number}" for number in range(12))
+    assert all(line["complete"] for line in wire.lines().values())
+    assert not wire.gaps(SESSION)
+
+
+def test_when_both_are_killed_the_next_start_records_the_journal(paths: CapturePaths) -> None:
+    wire = Pipeline(paths)
+    os.kill(wire.pid, signal.SIGSTOP)  # nothing reaches the disk
+    wire.exchange("whole", process=4711)
+    wire.exchange("cut", upto=5)
+    _abandon(wire)
+    after = Pipeline(paths)
+    after.writer.close()
+    check(wire.captures)
+    lines = wire.lines()
+    assert (lines["whole"]["complete"], lines["whole"]["pid"]) == (True, 4711)
+    assert (lines["cut"]["ended_by"], lines["cut"]["complete"]) == ("proxy_stopped", False)
+    assert wire.gaps(SESSION) == [("recovered", "the proxy was killed")]
+    assert not wire.journal.exists()
+
+
+def _abandon(wire: Pipeline) -> None:
+    """Leave everything as kills of proxy and writer process at the same time would."""
+    wire.writer._is_closing = True
+    wire.writer._wake()
+    wire.writer._thread.join(10)
+    wire.kill()
+    wire.writer._folder.close()
+
+
+def test_one_that_was_ended_young_is_started_again_a_little_later(
+    wire: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.3)
+    wire.writer._started = time.monotonic()  # young
+    first = wire.pid
+    wire.kill()
+    wire.exchange("meanwhile")
+    time.sleep(0.1)
+    assert wire.pid == first
+    until(lambda: wire.pid != first)
+    wire.writer.close()
+    check(wire.captures)
+    assert wire.lines()["meanwhile"]["complete"]
 
 
 def test_where_it_cannot_live_the_proxy_writes_itself_and_nothing_is_lost(
     paths: CapturePaths, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     wire = Pipeline(paths)
     for number in range(5):
         wire.exchange(f"flow-{number}", process=4000 + number)
+    until(lambda: wire.writer._local is not None)
+    wire.exchange("after", process=4005)
     wire.writer.close()
     check(wire.captures)
-    assert [line["pid"] for line in wire.lines().values()] == [4000 + n for n in range(5)]
+    assert [line["pid"] for line in wire.lines().values()] == [4000 + n for n in range(6)]
     assert "could not start the writer process" in caplog.text
+    assert not wire.journal.exists()
 
 
 def test_where_it_cannot_be_started_again_the_proxy_writes_itself(
@@ -185,36 +241,40 @@ def test_where_it_cannot_be_started_again_the_proxy_writes_itself(
     until(wire.has_part)
     monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.0)
     monkeypatch.setattr(subprocess, "Popen", _refuse)
-    os.kill(wire.pid, signal.SIGKILL)
-    wire.sink._process.wait()
-    wire.exchange("lost")
-    until(lambda: wire.sink._local is not None)
+    wire.kill()
+    until(lambda: wire.writer._local is not None)
     wire.exchange("after")
+    for job in busy.jobs("cut", SESSION)[5:]:
+        wire.put(job)
     wire.writer.close()
     check(wire.captures)
-    assert not wire.lines()["cut"]["complete"]
+    assert wire.lines()["cut"]["complete"]
     assert wire.lines()["after"]["complete"]
-    gap = "capture_error", "ChildProcessError: the writer process was ended"
-    assert gap in wire.gaps("unknown")
 
 
-def test_a_batch_too_large_for_memory_is_recorded_as_lost(
-    wire: Pipeline, monkeypatch: pytest.MonkeyPatch
+def test_a_journal_that_was_removed_is_replaced(
+    wire: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wire.exchange("cut", upto=4)
-    until(wire.has_part)
-    with monkeypatch.context() as patched:
-        patched.setattr(pickle, "dumps", _no_memory)
-        for job in busy.jobs("cut", SESSION)[4:]:
-            wire.writer.put(job)
-        until(lambda: not wire.sink._batch or isinstance(wire.sink._batch[0], Lost))
-        time.sleep(0.1)
-    wire.writer.put(Ended("cut", time.time(), "http_end", None))
+    wire.exchange("before")
+    until(lambda: not list(wire.journal.glob("*.0")) and wire.captures.exists())
+    first = wire.journal
+    shutil.rmtree(first)
+    wire.exchange("lost")
+    until(lambda: wire.journal != first)
     wire.exchange("after")
     wire.writer.close()
     check(wire.captures)
-    assert (wire.lines()["cut"]["complete"], wire.lines()["after"]["complete"]) == (False, True)
-    assert wire.gaps(SESSION)
+    assert {"before", "after"} <= wire.lines().keys()
+    assert "the journal was removed" in caplog.text
+
+
+def test_one_that_dies_at_the_end_loses_nothing(wire: Pipeline) -> None:
+    wire.exchange("whole")
+    wire.kill()
+    wire.writer._is_closing = True
+    wire.writer.close()
+    check(wire.captures)
+    assert wire.lines()["whole"]["complete"]
 
 
 def test_the_folder_it_is_started_in_has_no_say(
@@ -229,18 +289,6 @@ def test_the_folder_it_is_started_in_has_no_say(
         wire.ask(scenarios.named("plain"), SESSION)
         assert wire.exchanges(SESSION, 1)[0]["complete"]
         assert len(psutil.Process(wire.proxy.pid).children()) == 1
-
-
-def test_a_reader_that_breaks_off_ends_the_process(wire: Pipeline) -> None:
-    wire.exchange("cut", upto=5)
-    until(wire.has_part)
-    wire.sink._pipe.write(writer_process._SIZE.pack(1000) + b"half")
-    wire.sink._pipe.close()
-    assert wire.sink._process.wait(10) == 0
-    assert wire.lines()["cut"]["ended_by"] == "proxy_stopped"
-    assert any(
-        "the proxy was killed while it was sending" in detail for _, detail in wire.gaps("unknown")
-    )
 
 
 def test_a_stopped_process_blocks_nobody_and_the_loss_is_recorded(
@@ -270,7 +318,7 @@ def test_where_no_process_can_be_started_the_proxy_writes_itself(
     paths: CapturePaths, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(subprocess, "Popen", _refuse)
-    assert isinstance(capture._sink(paths), Recorder)
+    assert isinstance(_queue(paths), JobQueue)
     assert "could not start the writer process" in caplog.text
 
 
@@ -278,4 +326,18 @@ def test_a_frozen_program_has_no_python_to_start(
     paths: CapturePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert isinstance(capture._sink(paths), Recorder)
+    assert isinstance(_queue(paths), JobQueue)
+
+
+def test_without_a_memory_file_system_the_proxy_writes_itself(
+    paths: CapturePaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_folder, "MEMORY", tmp_path)  # on a disk
+    assert isinstance(_queue(paths), JobQueue)
+    assert not list(tmp_path.glob("ccwire-*"))
+
+
+def _queue(paths: CapturePaths) -> JobQueue | JournalQueue:
+    made = capture._queue(paths, ProcessResolver(lambda client, proxy: None))
+    made.close()
+    return made

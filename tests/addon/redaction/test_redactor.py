@@ -384,6 +384,23 @@ HOSTILE = {
     "signatures": b"Signature=0",
     "percent signs": b"%73%6b",
     "letters": b"a",
+    "escapes": b"\\u0073",
+    "escapes of escapes": b"\\u005c",
+    "escapes apart": b"sk-ant-a1 %41" + b" " * 1100,
+    "hidden keys": b"\\u0073k-ant-",
+    "variables": b"TOKEN=",
+    "variables with values": b"A_TOKEN=a1b2c3d4,",
+    "refused values": b"PASSWORD=aaaaaaaa.",
+    "URLs": b"://a:b",
+    "URLs with users": b"://a:bcd@",
+    "private keys": b"BEGIN PRIVATE KEY-----",
+    "private keys with lines": b"BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAA\n a a a ",
+    "GitHub": b"ghp_",
+    "Slack": b"xoxb-",
+    "OpenAI": b"sk-",
+    "SendGrid": b"SG.aaaaaaaaaaaaaaaaaaaa.",
+    "Telegram": b"12345678:AA",
+    "accounts": b'"account":{"uuid":"a",',
 }
 
 

@@ -107,13 +107,36 @@ def test_texts_of_two_blocks_are_two_texts(redactor: Redactor) -> None:
     assert [(b, t) for b, t in early + late if b == 1] == [(1, "hello "), (1, "there ")]
 
 
-def test_the_end_of_a_block_ends_its_text(redactor: Redactor) -> None:
+def test_the_last_block_ends_its_text(redactor: Redactor) -> None:
     across = DeltaRedactor[str](redactor, lambda item, text: text)
     assert across.push("Bear", 0, "text", "Bear") == []
     across.end(1)
     assert across.is_open
     across.end(0)
-    assert across.other("stop") == ["Bear", "stop"]
+    assert across.other("stop") == []
+    assert across.end_all() == ["Bear", "stop"]
+    assert not across.is_open
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+def test_a_secret_in_two_blocks_is_found(redactor: Redactor, secret: str) -> None:
+    for cut in range(1, len(secret)):
+        across = DeltaRedactor[str](redactor, lambda item, text: text)
+        out = across.push(f"see {secret[:cut]}", 0, "text", f"see {secret[:cut]}")
+        across.end(0)
+        out += across.other("stop")
+        out += across.push(f"{secret[cut:]} there", 1, "text", f"{secret[cut:]} there")
+        out += across.flush()
+        assert not any(part in "".join(out) for part in fragments(secret)), cut
+        assert len(out) == 3
+
+
+def test_a_word_after_a_block_that_ends_in_a_secret_stays(redactor: Redactor) -> None:
+    across = DeltaRedactor[str](redactor, lambda item, text: text)
+    out = across.push("1", 0, "text", SECRETS["key"])
+    across.end(0)
+    out += across.push("2", 1, "text", "Hello there.")
+    assert out == [redactor.mark("api_key", SECRETS["key"].encode()).decode(), "2"]
 
 
 def test_a_secret_that_the_stream_cuts_off_is_replaced(redactor: Redactor) -> None:

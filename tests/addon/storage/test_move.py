@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from addon.identity.session import Identity
-from addon.recording.exchange_files import head, whole_file
+from addon.recording.content.exchange_files import head, whole_file
 from addon.storage.files import write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.move import finish_move, refile, with_identity

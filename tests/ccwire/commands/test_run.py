@@ -1,15 +1,19 @@
 """`ccwire run`: exit codes, the command's environment, a proxy that crashes."""
 
 import contextlib
+import http.client
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from ccwire.commands import run as run_command
 from tests.rig import until
 
 
@@ -89,6 +93,25 @@ def test_a_signal_while_the_proxy_starts_ends_it_too(home: Path, number: signal.
     finally:
         os.close(opened[0])
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize(("ignored", "out"), [("HUP", "lives\n"), ("USR1", "")])
+def test_the_command_ignores_the_signals_that_the_user_chose_to_ignore(
+    ignored: str, out: str, home: Path
+) -> None:
+    start = f'trap "" {ignored}; exec "$@"'
+    command = [sys.executable, "-m", "ccwire", "run", "--", "sh", "-c", "kill -HUP $$; echo lives"]
+    ran = subprocess.run(
+        ["sh", "-c", start, "sh", *command],
+        env=environment(home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout == out
 
 
 def test_a_home_that_cannot_be_written_to_is_one_sentence(home: Path) -> None:
@@ -250,3 +273,55 @@ def test_the_hooks_are_added_for_this_run_and_the_users_settings_kept(home: Path
     assert '"SessionStart"' in overlay
     assert "hook.py" in overlay
     assert rest == "-p hi --verbose"
+
+
+def test_a_password_is_made_where_processes_are_not_shown(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_command, "can_find_processes", lambda: False)
+    monkeypatch.chdir(home)
+    for name, value in environment(home).items():
+        monkeypatch.setenv(name, value)
+    script = 'echo "$HTTPS_PROXY" >variable; cat /proc/[0-9]*/cmdline >commands 2>/dev/null; true'
+    ran = CliRunner().invoke(run_command.command, ["--quiet", "--", "sh", "-c", script])
+    assert (ran.exit_code, ran.output) == (0, "")
+    url = urllib.parse.urlsplit((home / "variable").read_text().strip())
+    assert (url.username, url.hostname) == ("ccwire", "127.0.0.1")
+    assert url.password is not None
+    assert len(url.password) >= 32
+    commands = (home / "commands").read_bytes()
+    assert b"mitmdump" in commands
+    assert url.password.encode() not in commands
+
+
+def test_a_base_url_is_refused_where_processes_are_not_shown(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_command, "can_find_processes", lambda: False)
+    monkeypatch.chdir(home)
+    ran = CliRunner().invoke(run_command.command, ["--via", "base-url", "--", "sh"])
+    assert ran.exit_code == 2
+    assert "--via base-url: this system does not show which process" in ran.output
+
+
+def test_a_process_that_the_run_did_not_start_is_refused(home: Path) -> None:
+    script = 'echo "${HTTPS_PROXY##*:}" >new; mv new port; until [ -e end ]; do sleep 0.1; done'
+    with subprocess.Popen(
+        [sys.executable, "-m", "ccwire", "run", "--", "sh", "-c", script],
+        env=environment(home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        until((home / "port").exists, 30)
+        port = int((home / "port").read_text())
+        stranger = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        stranger.request("GET", "http://example.org/")
+        assert stranger.getresponse().status == 403
+        stranger.close()
+        (home / "end").touch()
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert f"ccwire: refused process {os.getpid()}, because this proxy serves only" in errors
+    assert "nothing was captured: the command made no connection to the proxy" in errors

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from addon.recording.content.response import answer_for, recovered_answer
+from addon.recording.content.streamed import StreamedAnswer
 from addon.recording.recovery import recover
-from addon.recording.response import StreamedAnswer, answer_for, recovered_answer
 from addon.redaction.redactor import Redactor
 from ccwire.demo.stand_in import bedrock
 from ccwire.wire.json_text import parse_json
+from tests.addon.recording.content.test_response import KEY, body, events, plain
 from tests.addon.recording.recorders import RecorderRig, open_rig
 from tests.addon.recording.test_recovery import abandon
-from tests.addon.recording.test_response import KEY, body, events, plain
 
 HEADERS = {"content-type": bedrock.CONTENT_TYPE}
 METRICS = {"inputTokenCount": 3, "outputTokenCount": 9}

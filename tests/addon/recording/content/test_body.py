@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addon.recording.body import classify_body, joined_headers
+from addon.recording.content.body import classify_body, joined_headers
 from addon.redaction.redactor import Redactor
 from ccwire.wire.json_text import dump, parse_json
 from ccwire.wire.vocabulary import EndpointKind

@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addon.recording.decode import decode_all, decoder_for
+from addon.recording.content.decode import decode_all, decoder_for
 from tests.properties import property_test
 
 TEXT = b"".join(b'{"type":"content_block_delta","index":%d}\n' % n for n in range(200))

@@ -3,7 +3,6 @@
 JSON from the wire is embedded byte for byte; only secrets are replaced.
 """
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +13,8 @@ from addon.identity.session import (
     session_in_user_id,
     wire_facts,
 )
-from addon.recording.body import classify_body, joined_headers, query_fields
-from addon.recording.decode import decode_all
+from addon.recording.content.body import classify_body, joined_headers, query_fields
+from addon.recording.content.decode import decode_all
 from addon.recording.jobs import RequestSeen
 from addon.redaction.headers import auth_kind
 from addon.redaction.redactor import Redactor
@@ -55,7 +54,7 @@ def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
         "host": host,
         "port": seen.port,
         "path": path,
-        "query": query_fields(query),
+        "query": redactor.value(query_fields(query)),
         "url": f"{seen.scheme}://{host}{_port(seen)}{path}{'?' + query if query else ''}",
         "http_version": seen.http_version,
     }
@@ -74,7 +73,7 @@ def request_record(seen: RequestSeen, redactor: Redactor) -> RequestRecord:
             "messages": _length(known.get("messages")),
             "tools": _length(known.get("tools")),
             "request_bytes": len(seen.body),
-            "request_sha256": hashlib.sha256(seen.body).hexdigest() if seen.body else None,
+            "request_sha256": redactor.digest(seen.body) if seen.body else None,
         },
         facts=wire_facts(headers),
         header_session=headers.get(SESSION_HEADER),

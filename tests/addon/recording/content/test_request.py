@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from addon.recording.exchange_files import (
+from addon.recording.content.exchange_files import (
     whole_file,
 )
-from addon.recording.request import RequestRecord
+from addon.recording.content.request import RequestRecord
 from ccwire.wire.json_text import dump, parse_json
-from tests.addon.recording.requests import SESSION, record
+from tests.addon.recording.content.requests import SESSION, record
 
 KEY = "sk-ant-api03-MADEUPsecret_0001-AA"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from addon.recording.content.request import RequestRecord, request_record
 from addon.recording.jobs import RequestSeen
-from addon.recording.request import RequestRecord, request_record
 from addon.redaction.redactor import Redactor
 
 SESSION = "11111111-2222-3333-4444-555555555555"

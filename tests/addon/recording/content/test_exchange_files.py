@@ -1,7 +1,7 @@
 import json
 
 from addon.identity.session import Identity
-from addon.recording.exchange_files import (
+from addon.recording.content.exchange_files import (
     FinishedAnswer,
     exchange_line,
     head,
@@ -11,7 +11,7 @@ from addon.recording.exchange_files import (
 )
 from addon.recording.jobs import ResponseSeen
 from ccwire.wire.format import Exchange
-from tests.addon.recording.requests import SESSION, record
+from tests.addon.recording.content.requests import SESSION, record
 
 
 def test_rate_limits_are_gathered() -> None:

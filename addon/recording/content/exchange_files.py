@@ -3,12 +3,12 @@
 JSON that came over the wire is embedded byte for byte; only secrets are replaced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from addon.identity.session import Identity
-from addon.recording.body import joined_headers
+from addon.recording.content.body import joined_headers
 from addon.recording.jobs import ResponseSeen
 from ccwire.wire.format import FORMAT, Exchange
 from ccwire.wire.json_text import dump, text
@@ -16,11 +16,35 @@ from ccwire.wire.times import iso
 from ccwire.wire.vocabulary import EndedBy, RecordDirection
 
 
+@dataclass(frozen=True, slots=True)
+class SpilledBody:
+    """A body too large for memory: its lines are in the part file, except the last ones.
+
+    Each line of the part file is a JSON object of which `prefix` and `suffix` are left out.
+    """
+
+    start: bytes
+    last: list[bytes]
+    separator: bytes
+    end: bytes
+    prefix: bytes = b""
+    suffix: bytes = b""
+
+    def pieces(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the `body` field from the lines of the part file."""
+        yield self.start
+        separator = b""
+        for line in lines:
+            yield separator + line.removeprefix(self.prefix).removesuffix(self.suffix)
+            separator = self.separator
+        yield self.end
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedAnswer:
     """The outcome of a response, streamed or not."""
 
-    body: Any
+    body: Any  # or a `SpilledBody`
     message: dict[str, Any] | None
     usage_at_start: dict[str, Any] | None
     usage: dict[str, Any] | None
@@ -127,6 +151,20 @@ def lines(fields: Mapping[str, Any]) -> bytes:
 
 def whole_file(head_lines: bytes, fields: Mapping[str, Any]) -> bytes:
     return b"{\n" + head_lines + lines(fields).removesuffix(b",\n") + b"\n}\n"
+
+
+def response_pieces(
+    head_lines: bytes, fields: Mapping[str, Any], part_lines: Callable[[], Iterator[bytes]]
+) -> Iterator[bytes]:
+    """Yield a response file; `part_lines` returns the lines of a body that is not in memory."""
+    body = fields["body"]
+    if not isinstance(body, SpilledBody):
+        yield whole_file(head_lines, fields)
+        return
+    yield b"{\n" + head_lines + lines({n: v for n, v in fields.items() if n != "body"})
+    yield b'"body": '
+    yield from body.pieces(part_lines())
+    yield b"\n}\n"
 
 
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,17 +1,21 @@
 """Incremental decoders for content encodings: gzip, deflate, br and zstd.
 
 Truncated or damaged data is decoded as far as possible, with the same result for any chunking;
-`failed` then contains the reason. Output is limited to `LARGEST` bytes per body.
+`failed` then contains the reason. Output is limited: to `LARGEST` bytes, and for a body that is
+large when encoded, to `LARGEST_RATIO` times as much more.
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import brotli
 import zstandard
 
 LARGEST = 1 << 30  # decoded bytes per body
+LARGEST_RATIO = 50  # no text that people write compresses so well
+_AT_ONCE = 1 << 10  # encoded bytes
+_MOST_GIVEN = 8 << 20  # encoded bytes to keep for decoding again up to a damage
 
 
 class Decoder(Protocol):
@@ -28,6 +32,15 @@ def decoder_for(content_encoding: str, largest: int = LARGEST) -> Decoder:
     names = [name.strip().lower() for name in content_encoding.split(",")]
     steps = [_step(name, largest) for name in reversed(names) if name not in ("", "identity")]
     return steps[0] if len(steps) == 1 else _Chain(steps)
+
+
+def decoded_pieces(decoder: Decoder, chunk: bytes, *, is_encoded: bool) -> Iterator[bytes]:
+    """Decode a chunk in small pieces, because each can become a thousand times as much."""
+    if not is_encoded:
+        yield decoder.decode(chunk)
+        return
+    for start in range(0, len(chunk), _AT_ONCE):
+        yield decoder.decode(chunk[start : start + _AT_ONCE])
 
 
 def decode_all(content_encoding: str, body: bytes) -> tuple[bytes, str | None]:
@@ -98,7 +111,8 @@ class _Careful:
         self.failed: str | None = None
         self._new = codec
         self._codec = codec()
-        self._given: list[bytes] = []
+        self._given: list[bytes] | None = []
+        self._given_size = 0
         self._room = largest
 
     def decode(self, chunk: bytes) -> bytes:
@@ -112,17 +126,28 @@ class _Careful:
                 decoded = self._codec.decode(piece)
             except _Damaged:
                 decoded = self._byte_by_byte(piece)
-            self._given.append(piece)
+            self._keep(piece)
             if len(decoded) > self._room:
                 decoded = decoded[: self._room]
                 self.failed = "too large when decoded: the rest is left out"
             self._room -= len(decoded)
             out += decoded
         if self.failed is not None:
-            self._given.clear()
+            self._given = None
         return bytes(out)
 
+    def _keep(self, piece: bytes) -> None:
+        self._given_size += len(piece)
+        if self._given_size > _MOST_GIVEN:
+            self._given = None
+            self._room += LARGEST_RATIO * len(piece)
+        elif self._given is not None:
+            self._given.append(piece)
+
     def _byte_by_byte(self, piece: bytes) -> bytes:
+        if self._given is None:
+            self.failed = "damaged, after more than can be decoded again"
+            return b""
         self._codec = self._new()
         for given in self._given:
             self._codec.decode(given)

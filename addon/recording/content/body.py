@@ -1,6 +1,5 @@
 """A request or response body, decoded, redacted and classified. Pure."""
 
-import hashlib
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -35,11 +34,7 @@ def classify_body(
     Bodies of calls contain the user's own text; all others are redacted as telemetry.
     """
     clean = redactor.body(body) if kind in CALL_KINDS else redactor.telemetry(body)
-    field: dict[str, Any] = {"type": "empty", "size": len(body)}
-    if encoding := headers.get("content-encoding"):
-        field["content_encoding"] = redactor.text(encoding)
-    if failed:
-        field["decode_error"] = redactor.text(failed)
+    field = body_fields(headers, len(body), failed, redactor)
     if not body:
         return Body(b"", None, field)
     try:
@@ -48,6 +43,18 @@ def classify_body(
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         return Body(clean, None, field | _not_json(content_type, clean, body, redactor))
     return Body(clean, value, field | {"type": "json", "data": orjson.Fragment(clean)})
+
+
+def body_fields(
+    headers: Mapping[str, str], size: int, failed: str | None, redactor: Redactor
+) -> dict[str, Any]:
+    """Return the fields that every body has, as those of an empty one."""
+    field: dict[str, Any] = {"type": "empty", "size": size}
+    if encoding := headers.get("content-encoding"):
+        field["content_encoding"] = redactor.text(encoding)
+    if failed:
+        field["decode_error"] = redactor.text(failed)
+    return field
 
 
 def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -65,9 +72,9 @@ def _not_json(content_type: str, clean: bytes, body: bytes, redactor: Redactor) 
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return {"type": "binary", "sha256": hashlib.sha256(body).hexdigest()}
+        return {"type": "binary", "sha256": redactor.digest(body)}
     if content_type == "application/x-www-form-urlencoded":
-        return {"type": "form", "data": query_fields(redactor.url(text))}
+        return {"type": "form", "data": redactor.value(query_fields(redactor.url(text)))}
     return {"type": "text", "data": text}
 
 

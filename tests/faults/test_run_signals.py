@@ -1,0 +1,277 @@
+"""Signals at random moments of `ccwire run`: no process, port or folder outlives it.
+
+A dozen by default; `CCWIRE_SIGNALS=200` sets the number.
+"""
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+
+from addon.recording.recovery import recover
+from addon.storage.folder import CaptureStore
+from ccwire.demo.stand_in import scenarios
+from ccwire.demo.stand_in.server import StandIn
+from tests.faults.folder import check
+from tests.rig import messages_body, new_session, until
+
+SIGNALS = int(os.environ.get("CCWIRE_SIGNALS", "12"))
+KINDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
+GONE_SECONDS = 40  # the proxy ends itself after 20
+SCENARIO = "stream:deltas=60,delay=0.005"
+
+# Three calls at a time, twice; it ends by itself when its calls fail.
+CLIENT = """\
+import http.client, os, ssl, sys, threading
+address = os.environ["HTTPS_PROXY"].removeprefix("http://")
+open("port", "w").write(address.partition(":")[2])
+body = open("body", "rb").read()
+context = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+def call():
+    for _ in range(2):
+        connection = http.client.HTTPSConnection(address, context=context, timeout=30)
+        connection.set_tunnel("api.anthropic.com", 443)
+        connection.request("POST", "/v1/messages?beta=true", body)
+        connection.getresponse().read()
+threads = [threading.Thread(target=call) for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+WAITING = """\
+import os, time
+open("port", "w").write(os.environ["HTTPS_PROXY"].rpartition(":")[2])
+time.sleep(600)
+"""
+
+
+@dataclass
+class Run:
+    """`ccwire run` in a process group and a home of its own."""
+
+    home: Path
+    mark: str
+    process: subprocess.Popen[bytes]
+
+    def alive(self) -> list[psutil.Process]:
+        """Return every process that inherited the mark, wherever it is in the process tree."""
+        return [process for process in psutil.process_iter() if self._is_ours(process)]
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get("CCWIRE_TEST_MARK") == self.mark
+        except psutil.Error:
+            return False
+
+    def proxy(self) -> psutil.Process | None:
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(self.process.pid).children():
+                if any("mitmdump" in word for word in child.cmdline()):
+                    return child
+        return None
+
+
+@pytest.fixture(autouse=True)
+def usual_signals() -> Iterator[None]:
+    """A shell starts a background job with some of them ignored, and so they would be below it."""
+    catchable = [number for number in KINDS if number != signal.SIGKILL]
+    previous = {number: signal.getsignal(number) for number in catchable}
+    for number in catchable:
+        signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in previous.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def no_core_files() -> Iterator[None]:
+    """SIGQUIT would write them into the current folder."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+
+
+@contextlib.contextmanager
+def running(home: Path, api: StandIn, client: str = CLIENT) -> Iterator[Run]:
+    arguments = ["run", "--upstream", api.url, "--captures", str(home / "captures")]
+    with started(home, *arguments, "--", sys.executable, "-c", client) as run:
+        yield run
+
+
+@contextlib.contextmanager
+def started(home: Path, *arguments: str) -> Iterator[Run]:
+    (home / "tmp").mkdir(parents=True)
+    (home / "body").write_bytes(messages_body("go on", new_session()))
+    mark = uuid.uuid4().hex
+    environment = {
+        "HOME": str(home),
+        "PATH": "/usr/bin:/bin",
+        "TERM": "dumb",
+        "TMPDIR": str(home / "tmp"),
+        "CCWIRE_SESSIONS": str(home / "sessions.json"),
+        "CCWIRE_TEST_MARK": mark,
+        "PYTHONPATH": os.getcwd(),  # noqa: PTH109
+    }
+    with (home / "output").open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ccwire", *arguments],
+            env=environment,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    run = Run(home, mark, process)
+    try:
+        yield run
+    finally:
+        for left in run.alive():  # after a failure: the test must not leave them either
+            with contextlib.suppress(psutil.Error):
+                left.kill()
+        process.wait()
+
+
+def test_nothing_outlives_a_run_that_a_signal_ends_at_any_moment(
+    tmp_path: Path, no_core_files: None
+) -> None:
+    random_moments = random.Random(13)
+    with StandIn(scenarios.named(SCENARIO)) as api:
+        started = time.monotonic()
+        with running(tmp_path / "whole", api) as run:
+            assert run.process.wait(60) == 0, (run.home / "output").read_text()
+            duration = time.monotonic() - started
+            check_gone(run)
+            check_recorded(run, api, 0)
+        for number in range(SIGNALS):
+            kind = KINDS[number % len(KINDS)]
+            moment = random_moments.uniform(0, duration)
+            to_group = random_moments.random() < 0.5
+            served = len(api.ledger.messages())
+            with running(tmp_path / str(number), api) as run:
+                time.sleep(moment)
+                with contextlib.suppress(ProcessLookupError):
+                    (os.killpg if to_group else os.kill)(run.process.pid, kind)
+                what = f"{kind.name} after {moment:.3f} s to {'all' if to_group else 'it'}"
+                run.process.wait(60)
+                print(f"{what}: gone {check_gone(run, what):.2f} s after it")
+                check_recorded(run, api, served, what)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_outlives_a_run_that_ends_while_it_restarts_its_proxy(
+    kind: signal.Signals, tmp_path: Path, no_core_files: None
+) -> None:
+    with (
+        StandIn(scenarios.named(SCENARIO)) as api,
+        running(tmp_path / "home", api, WAITING) as run,
+    ):
+        before = _started_proxy(run)
+        before.kill()
+        until(lambda: (now := run.proxy()) is not None and now != before, 30)
+        os.killpg(run.process.pid, kind)
+        run.process.wait(60)
+        check_gone(run, kind.name)
+
+
+def test_the_folder_of_a_run_killed_together_with_its_proxy_goes_with_the_next(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with (
+        StandIn(scenarios.named(SCENARIO)) as api,
+        running(home, api, WAITING) as run,
+    ):
+        proxy = _started_proxy(run)
+        run.process.send_signal(signal.SIGSTOP)  # else it would notice the death of its proxy
+        proxy.kill()
+        os.killpg(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+        until(lambda: not run.alive(), GONE_SECONDS)
+        assert len(list((home / "tmp").iterdir())) == 1
+        ended = subprocess.run(
+            [sys.executable, "-m", "ccwire", "run", "--quiet", "--", "ls", str(home / "tmp")],
+            env={"HOME": str(home), "PATH": "/usr/bin:/bin", "TMPDIR": str(home / "tmp")},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert ended.stdout.count("ccwire-run-") == 1  # its own
+        assert list((home / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_outlives_a_proxy_in_the_foreground(
+    kind: signal.Signals, tmp_path: Path, no_core_files: None
+) -> None:
+    captures = str(tmp_path / "captures")
+    with started(tmp_path / "home", "proxy", "-p", "0", "--captures", captures) as run:
+        until(lambda: b"ccwire: capturing" in (run.home / "output").read_bytes(), 30)
+        run.process.send_signal(kind)
+        run.process.wait(60)
+        check_gone(run, kind.name)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_a_demo(kind: signal.Signals, tmp_path: Path) -> None:
+    with started(tmp_path / "home", "demo") as run:
+        until(lambda: run.proxy() is not None, 30)
+        run.process.send_signal(kind)
+        run.process.wait(60)
+        until(lambda: not run.alive(), GONE_SECONDS)
+
+
+def _started_proxy(run: Run) -> psutil.Process:
+    """Wait until the client runs, and return the proxy."""
+    until((run.home / "port").exists, 30)
+    proxy = run.proxy()
+    assert proxy is not None
+    assert any((run.home / "tmp").iterdir())
+    return proxy
+
+
+def check_gone(run: Run, what: str = "") -> float:
+    """Check that no process, port or file of the run is left; return how long they were."""
+    started = time.monotonic()
+    try:
+        until(lambda: not run.alive(), GONE_SECONDS)
+    except AssertionError:
+        left = [(process.pid, process.cmdline()[-3:]) for process in run.alive()]
+        raise AssertionError(f"{what}: still running: {left}") from None
+    gone = time.monotonic() - started
+    assert list((run.home / "tmp").iterdir()) == [], what
+    port = run.home / "port"
+    if port.exists():
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(port.read_text())), 5)
+    return gone
+
+
+def check_recorded(run: Run, api: StandIn, before: int, what: str = "") -> None:
+    """Check that every call that reached the API is recorded, without a repair."""
+    api.ledger.wait()
+    captures = run.home / "captures"
+    served = len(api.ledger.messages()) - before
+    if not captures.exists():
+        assert served == 0, what
+        return
+    assert recover(CaptureStore(captures)) == 0, what
+    lines = [line for filed in check(captures).values() for line in filed.lines.values()]
+    calls = [line for line in lines if orjson.loads(line)["kind"] == "messages"]
+    assert len(calls) >= served, (what, served)
