@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from addon.launch.proxy import Proxy, ProxyError
+from ccwire.wire.safe_text import one_line
 
 _WATCH_SECONDS = 0.2
 # Only this process receives these; Ctrl-C and Ctrl-\ reach the child from the terminal.
@@ -92,4 +93,4 @@ def _watch(proxy: Proxy, ended: threading.Event, say: Callable[[str], None]) -> 
 
 
 def _print(text: str) -> None:
-    print(f"\r\nccwire: {text}\r", file=sys.stderr, flush=True)
+    print(f"\r\nccwire: {one_line(text)}\r", file=sys.stderr, flush=True)

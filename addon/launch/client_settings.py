@@ -22,6 +22,7 @@ from addon.claude_settings.files import (
 from addon.claude_settings.jsonc import JsoncError, parse
 from addon.launch.arguments import is_json, user_settings
 from addon.launch.road import SettingsEnv
+from ccwire.wire.regular_file import read_regular
 
 SETTINGS_ARGUMENT = "--settings"
 _SOURCES_ARGUMENT = "--setting-sources"
@@ -48,7 +49,7 @@ def settings_text(given: str) -> str:
     """Return the text of a `--settings` argument, or of the file that it names."""
     if is_json(given):
         return given
-    return Path(given).expanduser().read_text(encoding="utf-8-sig")  # the client skips the mark
+    return read_regular(Path(given).expanduser()).decode("utf-8-sig")  # the client skips the mark
 
 
 def _setting_sources(arguments: Sequence[str]) -> list[str] | None:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from ccwire.wire.format import is_run_id
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.regular_file import open_regular, read_regular
 
 logger = logging.getLogger("ccwire")
 
@@ -87,7 +88,7 @@ class DriftWatch:
         ):
             try:
                 if path.stat().st_size <= _LARGEST_FILE:
-                    found += look(parse_json(path.read_bytes()))
+                    found += look(parse_json(read_regular(path, follow=False)))
             except (OSError, ValueError):
                 continue  # moved or removed meanwhile
         if sighting.transcript is not None:
@@ -104,7 +105,7 @@ class DriftWatch:
         """Return the complete lines written since the last call."""
         start = self._offsets.get(path, 0)
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 file.seek(start)
                 data = file.read(_LARGEST_FILE)
         except OSError:

@@ -4,7 +4,7 @@ import logging
 import secrets
 from pathlib import Path
 
-from addon.storage.files import locked, write_whole
+from addon.storage.files import locked, read_file, write_whole
 
 KEY_FILE = "redaction.key"  # in the folder of sessions.json
 
@@ -18,7 +18,7 @@ def redaction_key(path: Path) -> bytes:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path.parent):  # two proxies that start at the same time must share one key
-            key = path.read_bytes().strip() if path.exists() else b""
+            key = read_file(path).strip() if path.exists() else b""
             if len(key) < _SHORTEST:
                 key = secrets.token_hex(_SHORTEST).encode()
                 write_whole(path, key)

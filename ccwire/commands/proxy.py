@@ -28,6 +28,7 @@ from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_p
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
 from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.output.terminal import echo
 from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.hosts import DEFAULT_HOSTS, is_loopback, join_port
 
@@ -87,7 +88,7 @@ def command(
     name = program or "mitmdump"
     words = mitmproxy_command(name, host, port, captures, options)
     if only_print:
-        click.echo(shlex.join(words))
+        echo(shlex.join(words))
         return
     if why := why_not_writable(captures):
         raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
@@ -98,7 +99,7 @@ def command(
         raise UserError(why)
     if given:
         _check_options(mitmproxy_command(name, host, port, captures, [_DRY_RUN, *options]))
-    click.echo(_hint(host, port, folder, installed_scopes(claude_dir, Path.cwd())), err=True)
+    echo(_hint(host, port, folder, installed_scopes(claude_dir, Path.cwd())), err=True)
     sys.stdout.flush()
     os.execv(words[0], words)
 

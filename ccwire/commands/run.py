@@ -24,6 +24,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option
 from ccwire.output.run_reasons import failures_since, run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
+from ccwire.output.terminal import echo
 from ccwire.wire.format import run_id
 
 
@@ -88,7 +89,7 @@ def command(
     if why := why_not_writable(captures):
         raise UserError(f"{captures} is not writable ({why}); give --captures DIR.")
     for line in () if quiet else plan.lines():
-        click.echo(f"ccwire: {line}", err=True)
+        echo(f"ccwire: {line}", err=True)
     started = time.time()
     password = _password(via)
     run = run_id(started, secrets.token_hex(2))
@@ -125,7 +126,7 @@ def command(
         had_base_url = plan.detour is not None
         reasons = run_reasons(captures, started, connections(log), had_base_url=had_base_url)
     for sentence in without_repeats(troubles(log), reasons):
-        click.echo(f"ccwire: {sentence}", err=True)
+        echo(f"ccwire: {sentence}", err=True)
     if not quiet:
         print_run_summary(error_console(), captures, claude_dir, started)
     if open_report:
@@ -173,7 +174,7 @@ def _run(
     for sentence in overriding(
         environment, plan.settings, plan.road.hosts, arguments != command, named
     ):
-        click.echo(f"ccwire: {sentence}", err=True)
+        echo(f"ccwire: {sentence}", err=True)
     return run_behind(proxy, arguments, environment)
 
 
