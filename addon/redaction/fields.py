@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from addon.redaction.views import View
+from addon.redaction.views import DecodedText
 
 _PRIVATE = (
     rb"device_?[iI][dD]|account_?(?:[uU][uU])?[iI][dD]|organization_?(?:[uU][uU])?[iI][dD]"
@@ -65,7 +65,7 @@ def user_ids(text: bytes) -> Iterator[tuple[int, int]]:
         yield found.span()
 
 
-def is_plain_key(data: bytes, view: View, start: int) -> bool:
+def is_plain_key(data: bytes, view: DecodedText, start: int) -> bool:
     """Return whether the name that starts there in the view has no escapes but those of quotes."""
     place = view.span(start + 1, start + len(b'"user_id'))
     return place is None or data[slice(*place)].endswith(b"user_id")

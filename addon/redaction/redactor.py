@@ -24,7 +24,7 @@ from addon.redaction.headers import identity_in, is_distinctive, is_secret, part
 from addon.redaction.learned import LearnedSecrets
 from addon.redaction.shapes import CANDIDATE, Scan, scan
 from addon.redaction.unfinished import unfinished
-from addon.redaction.views import View, regions, views
+from addon.redaction.views import DecodedText, regions, views
 from ccwire.wire.json_text import dump, parse_json
 
 _ENCODED_KEY = tuple(base64_shapes(b"sk-ant-"))
@@ -223,7 +223,7 @@ class Redactor:
             yield from _originals(view, found)
 
 
-def _originals(view: View, spans: Iterable[_Span]) -> Iterator[_Span]:
+def _originals(view: DecodedText, spans: Iterable[_Span]) -> Iterator[_Span]:
     for span in spans:
         if place := view.span(span.start, span.end):
             yield _Span(*place, span.rank, span.mark)

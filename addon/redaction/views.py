@@ -24,7 +24,7 @@ class _Unit(NamedTuple):
     end: int
 
 
-class View:
+class DecodedText:
     """A decoded text; `texts` are all those before it, the original first."""
 
     def __init__(self, text: bytes, texts: Sequence[bytes], levels: Sequence[list[_Unit]]) -> None:
@@ -44,7 +44,7 @@ class View:
         return start, end
 
 
-def views(data: bytes) -> Iterator[View]:
+def views(data: bytes) -> Iterator[DecodedText]:
     """Decode the whole text, again and again until nothing changes."""
     texts: list[bytes] = []
     levels: list[list[_Unit]] = []
@@ -56,7 +56,7 @@ def views(data: bytes) -> Iterator[View]:
         texts.append(text)
         levels.append(units)
         text = decoded
-        yield View(text, list(texts), list(levels))
+        yield DecodedText(text, list(texts), list(levels))
 
 
 def regions(data: bytes, places: Sequence[int], around: int) -> Iterator[tuple[int, int]]:
