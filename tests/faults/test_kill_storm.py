@@ -17,8 +17,10 @@ SEED = int(os.environ.get("CCWIRE_SEED", "8"))
 
 def test_no_kill_loses_what_the_client_has_seen(tmp_path: Path) -> None:
     moments = random.Random(SEED)
-    with Storm(tmp_path) as storm:
+    with Storm(tmp_path, per_session=300) as storm:
         for number in range(KILLS):
+            if number % 100 == 0:
+                print(f"{number} kills", flush=True)
             storm.until_busy(2)
             if moments.random() < 0.75:  # else most kills would hit a start
                 storm.until_recording()
