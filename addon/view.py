@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
 from addon.redaction.redactor import Redactor
-from ccwire.wire import eventstream
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.message import AssembledMessage, MessageAssembler
-from ccwire.wire.sse import Event, parse_stream
+from ccwire.wire.stream import eventstream
+from ccwire.wire.stream.message import AssembledMessage, MessageAssembler
+from ccwire.wire.stream.sse import Event, parse_stream
 from ccwire.wire.usage import Tokens
 
 # The first event of a Messages API stream; other servers do not use these event names.

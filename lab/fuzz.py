@@ -31,7 +31,7 @@ def main() -> None:
 
 def _sse() -> FuzzTarget:
     """The events do not depend on how the bytes are split, and no byte is lost."""
-    from ccwire.wire.sse import SSEParser, parse_event, parse_stream
+    from ccwire.wire.stream.sse import SSEParser, parse_event, parse_stream
 
     def target(data: bytes) -> None:
         cut, data = data[:1], data[1:]
@@ -48,8 +48,8 @@ def _sse() -> FuzzTarget:
 
 def _eventstream() -> FuzzTarget:
     """The frames do not depend on how the bytes are split, and every byte is accounted for."""
-    from ccwire.wire.eventstream import EventStreamParser, FrameDecoder
-    from ccwire.wire.sse import parse_event
+    from ccwire.wire.stream.eventstream import EventStreamParser, FrameDecoder
+    from ccwire.wire.stream.sse import parse_event
 
     def target(data: bytes) -> None:
         cut, data = data[:1], data[1:]

@@ -11,8 +11,8 @@ from typing import Any
 
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import number, whole
-from ccwire.wire.message import BEDROCK_COUNTS
 from ccwire.wire.models import base_model
+from ccwire.wire.stream.message import BEDROCK_COUNTS
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Witness
 from correlate.reconcile.verdicts import ResidualCause, WitnessName

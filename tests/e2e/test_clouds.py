@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ccwire.demo.stand_in import bedrock, scenarios
-from ccwire.wire.eventstream import FrameDecoder
+from ccwire.wire.stream.eventstream import FrameDecoder
 from tests.rig import Rig, messages_body, new_session, rig, until
 
 PLAIN = scenarios.named("plain")

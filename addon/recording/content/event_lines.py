@@ -6,9 +6,9 @@ from typing import Any, Literal
 import orjson
 
 from addon.recording.content.exchange_files import SpilledBody
-from ccwire.wire import eventstream
 from ccwire.wire.json_text import dump
-from ccwire.wire.sse import Event
+from ccwire.wire.stream import eventstream
+from ccwire.wire.stream.sse import Event
 
 StreamType = Literal["sse", "eventstream"]
 

@@ -20,7 +20,7 @@ from addon.recording.content.exchange_files import FinishedAnswer
 from addon.recording.content.large_body import LARGEST_IN_MEMORY, TEXT, LargeBody, text_body
 from addon.recording.content.streamed import StreamedAnswer
 from addon.redaction.redactor import Redactor
-from ccwire.wire.message import BEDROCK_COUNTS, MessageAssembler
+from ccwire.wire.stream.message import BEDROCK_COUNTS, MessageAssembler
 from ccwire.wire.vocabulary import EndedBy, EndpointKind
 
 _COUNT = re.compile(r"[0-9]{1,15}")

@@ -20,10 +20,10 @@ from addon.recording.content.exchange_files import FinishedAnswer
 from addon.recording.content.large_body import LongText
 from addon.redaction.redactor import Redactor
 from addon.redaction.stream import DeltaRedactor
-from ccwire.wire.eventstream import EventStreamParser
 from ccwire.wire.json_text import dump, embeddable
-from ccwire.wire.message import MessageAssembler
-from ccwire.wire.sse import Event, SSEParser, parse_event
+from ccwire.wire.stream.eventstream import EventStreamParser
+from ccwire.wire.stream.message import MessageAssembler
+from ccwire.wire.stream.sse import Event, SSEParser, parse_event
 from ccwire.wire.vocabulary import EndedBy
 
 _NOT_JSON = object()

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from addon.recording.content.decode import decoder_for
 from ccwire.wire.hosts import API_HOST
-from ccwire.wire.message import MessageAssembler
-from ccwire.wire.sse import SSEParser
+from ccwire.wire.stream.message import MessageAssembler
+from ccwire.wire.stream.sse import SSEParser
 
 _TIMEOUT = 60.0
 _LOST = (http.client.HTTPException, OSError)

@@ -1,6 +1,6 @@
 """Render an answer as Amazon Bedrock sends it: event stream frames around the API's own events.
 
-Pure. The encoder is independent of `ccwire.wire.eventstream`, because it tests that decoder.
+Pure. The encoder is independent of `ccwire.wire.stream.eventstream`, because it tests that decoder.
 """
 
 import base64
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ccwire.demo.stand_in.scenario import Failure, Usage
-from ccwire.wire.message import BEDROCK_METRICS
+from ccwire.wire.stream.message import BEDROCK_METRICS
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 REQUEST_ID = "x-amzn-requestid"

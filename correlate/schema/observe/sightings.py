@@ -10,7 +10,7 @@ from typing import Any
 from ccwire.wire.endpoints import endpoint_of, kind_of
 from ccwire.wire.hosts import is_anthropic
 from ccwire.wire.json_text import dicts
-from ccwire.wire.message import BEDROCK_METRICS
+from ccwire.wire.stream.message import BEDROCK_METRICS
 from ccwire.wire.versions import is_version
 from ccwire.wire.vocabulary import Provider
 from correlate.schema.observe.buckets import hook_target, record_target, sse_target

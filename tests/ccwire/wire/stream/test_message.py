@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccwire.wire.json_text import dump
-from ccwire.wire.message import AssembledMessage, MessageAssembler, merge_known
+from ccwire.wire.stream.message import AssembledMessage, MessageAssembler, merge_known
 from tests.properties import property_test
 
 START = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ccwire.wire.json_text import dump, embeddable
-from ccwire.wire.sse import Event
+from ccwire.wire.stream.sse import Event
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 LONGEST_HEADERS = 128 * 1024

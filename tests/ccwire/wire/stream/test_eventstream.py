@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccwire.demo.stand_in import bedrock
-from ccwire.wire.eventstream import (
+from ccwire.wire.stream.eventstream import (
     LONGEST_HEADERS,
     LONGEST_PAYLOAD,
     EventStreamParser,
@@ -21,7 +21,7 @@ from ccwire.wire.eventstream import (
     HeaderValue,
     StreamFrame,
 )
-from ccwire.wire.sse import Event, parse_event
+from ccwire.wire.stream.sse import Event, parse_event
 from tests.properties import property_test
 
 type Read = tuple[dict[str, HeaderValue], bytes]

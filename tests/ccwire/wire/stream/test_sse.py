@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccwire.wire.sse import Event, SSEParser, parse_event, parse_stream
+from ccwire.wire.stream.sse import Event, SSEParser, parse_event, parse_stream
 from tests.properties import property_test
 
 START = b'event: message_start\ndata: {"type":"message_start"}\n\n'
