@@ -65,7 +65,9 @@ class Adoption:
         since, mine = time.time() - _SECONDS, own()
         left = (line for line in lines if line.flow_id not in mine)
         recent = [line for line in left if line.started >= since and _may_be_filed(line)]
-        return [_pending(unknown, line) for line in recent[-_MOST:]]
+        found = (_pending(unknown, line) for line in recent[-_MOST:])
+        # Recovery would enter one that has a part again.
+        return [(process, p) for process, p in found if not p.finished.slot.part_file.exists()]
 
 
 def _pending(unknown: Path, line: Exchange) -> tuple[ClientProcess | None, Pending]:

@@ -127,14 +127,14 @@ class Recorder:
                 self._failed(failed_flow, cause)
 
     def _begin(self, seen: RequestSeen, process: ClientProcess | None) -> None:
-        if seen.flow_id in self._done:
-            return
         record = request_record(seen, self._redactor)
         if process is not None and record.facts.claude_version:
             self._lookup.is_client(process, record.facts.claude_version)
         elif process is not None and _is_program(record):
             self._lookup.is_program(process)
         identity = self._identify(record, process)
+        if seen.flow_id in self._done:  # but what it tells about its process is news
+            return
         left = self._left.pop(seen.flow_id, None)
         slot = self._store.reopen_slot(left.path, record.base["path"]) if left else None
         if left is not None and slot is not None:  # numbered already, in the session known then
@@ -288,13 +288,18 @@ class Recorder:
     ) -> _OpenExchange:
         if identity.session_id is None:
             self._adoption.hold()
+        is_replayed = slot is not None  # then its part has its head, and it may have files
         slot = slot or self._store.open_slot(identity.session_id, record.base["path"])
         exchange = _OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
-            slot.note(dump({"request": _part_head(exchange)}))
+            if not is_replayed:
+                slot.note(dump({"request": _part_head(exchange)}))
             write_whole(slot.request_file, _request_file(exchange, seen))
         except Exception:
-            self._store.release(slot)
+            if is_replayed:
+                slot.part.close()
+            else:
+                self._store.release(slot)
             raise
         return exchange
 

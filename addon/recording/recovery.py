@@ -23,7 +23,7 @@ from addon.storage.folder import CaptureStore, part_lines
 from addon.storage.index import enter_once, recount
 from addon.storage.move import MOVED, finish_move
 from ccwire.wire.format import UNKNOWN, Exchange, Gap, parse_file_name
-from ccwire.wire.json_text import parse_json, text
+from ccwire.wire.json_text import as_dict, parse_json, text
 from ccwire.wire.vocabulary import IDENTIFIED_BY, IdentifiedBy, one_of
 
 logger = logging.getLogger("ccwire")
@@ -38,12 +38,14 @@ def recover(store: CaptureStore, replayed: Collection[str] = ()) -> int:
     Those of flows that a journal replays stay as they are.
     """
     count = 0
+
+    def is_ours(part: Path) -> bool:
+        return _flow_id(next(_whole_lines(part), {})) not in replayed
+
     for folder in store.session_folders():
-        for part, _ in store.abandoned_parts(folder):
+        for part in store.abandoned_parts(folder, is_ours):
             try:
                 first = next(_whole_lines(part), None)
-                if first is not None and _flow_id(first) in replayed:
-                    continue
                 if first is not None:  # else the proxy was killed before it wrote anything
                     _finish(store, part, first)
                     count += 1
@@ -61,21 +63,34 @@ class LeftPart(NamedTuple):
     identified_by: IdentifiedBy
 
 
-def parts_by_flow(store: CaptureStore) -> dict[str, LeftPart]:
-    """Return the abandoned part files that contain an exchange, by its flow id."""
-    found = {}
+class LeftParts(NamedTuple):
+    """What the abandoned part files contain, by flow id."""
+
+    exchanges: dict[str, LeftPart]
+    moved: set[str]  # recorded, and in no index while its move is not finished
+
+
+def left_parts(store: CaptureStore) -> LeftParts:
+    """Look at the abandoned part files, and leave them as they are."""
+    left = LeftParts({}, set())
+
+    def note(part: Path) -> bool:
+        first = next(_whole_lines(part), {})
+        if flow_id := _flow_id(first):
+            named = first["request"].get("identified_by")
+            left.exchanges[flow_id] = LeftPart(part, one_of(IDENTIFIED_BY, named) or "none")
+        elif flow_id := text(as_dict(as_dict(first.get(MOVED)).get("line")).get("flow_id")):
+            left.moved.add(flow_id)
+        return False
+
     for folder in store.session_folders():
-        for part, _ in store.abandoned_parts(folder):
-            first = next(_whole_lines(part), {})
-            if flow_id := _flow_id(first):
-                named = first["request"].get("identified_by")
-                found[flow_id] = LeftPart(part, one_of(IDENTIFIED_BY, named) or "none")
-    return found
+        for _ in store.abandoned_parts(folder, note):
+            pass
+    return left
 
 
 def _flow_id(first: dict[str, Any]) -> str | None:
-    request = first.get("request")
-    return text(request.get("flow_id")) if isinstance(request, dict) else None
+    return text(as_dict(first.get("request")).get("flow_id"))
 
 
 def _finish(store: CaptureStore, part: Path, first: dict[str, Any]) -> None:

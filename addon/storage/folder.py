@@ -7,7 +7,7 @@ links are not followed. Several proxies may share a capture folder: each session
 import errno
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -117,7 +117,10 @@ class CaptureStore:
         return Slot(folder, sequence, path, part)
 
     def reopen_slot(self, part_file: Path, path: str) -> Slot | None:
-        """Take over the number of an exchange whose writer died; None if that is impossible."""
+        """Take over the number of an exchange whose writer died; None if that is impossible.
+
+        The first line remains: without it, another kill would separate the number from its files.
+        """
         place = parse_file_name(part_file.with_suffix(".json").name)
         if place is None or not part_file.is_file():
             return None
@@ -127,7 +130,9 @@ class CaptureStore:
             if slot.part_file != part_file or not _taken(part):
                 part.close()
                 return None
-        part.truncate(0)
+        part.truncate(len(next(part_lines(part_file), b"")) + 1)
+        for half in part_file.parent.glob(f".{place[0]:04d}_*.tmp"):
+            half.unlink(missing_ok=True)
         return slot
 
     def release(self, slot: Slot) -> None:
@@ -159,19 +164,25 @@ class CaptureStore:
         ]
         return sorted(folders, key=lambda folder: (folder.name == UNKNOWN, folder.name))
 
-    def abandoned_parts(self, folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-        """Yield the part files of dead proxies, each locked while the caller uses it."""
+    def abandoned_parts(
+        self, folder: Path, is_wanted: Callable[[Path], bool] = lambda part: True
+    ) -> Iterator[Path]:
+        """Yield the wanted part files of dead proxies, each locked while the caller uses it.
+
+        `is_wanted` is called under the folder's lock: so a part that is not wanted never appears as
+        locked to the process that wants it.
+        """
         for part in sorted(folder.glob(f"*{PART_SUFFIX}")):
             try:
                 file = open_file(part, os.O_RDWR)
             except OSError:
                 continue  # another proxy took it, or it is a link
+            with locked(folder):  # else another proxy may be just opening it
+                if not (_taken(file) and part.exists() and is_wanted(part)):
+                    file.close()
+                    continue
             with file:
-                with locked(folder):  # else another proxy may be just opening it
-                    if not _taken(file):
-                        continue
-                if part.exists():
-                    yield part, file
+                yield part
 
     def clear_temporaries(self, folder: Path) -> None:
         """Remove the temporary files of killed proxies; those of running ones have a part file."""

@@ -37,7 +37,9 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, acts: int) -> Iterator[Death]:
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", acting(os.open))
-        patched.setattr("addon.storage.files.write_all", acting(_write_all()))
+        write_all = acting(_write_all())
+        for module in ("files", "folder"):
+            patched.setattr(f"addon.storage.{module}.write_all", write_all)
         for name in ("replace", "unlink", "mkdir", "rename"):
             patched.setattr(Path, name, acting(getattr(Path, name)))
         yield death

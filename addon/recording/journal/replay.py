@@ -20,7 +20,7 @@ from addon.recording.journal.folder import (
 )
 from addon.recording.journal.read import JournalReader
 from addon.recording.recorder import Recorder
-from addon.recording.recovery import LeftPart, parts_by_flow, recover
+from addon.recording.recovery import LeftPart, left_parts, recover
 from addon.recording.start import CapturePaths, recorder_for
 from addon.storage.folder import CaptureStore
 from addon.storage.index import indexed
@@ -104,9 +104,9 @@ def take_over(paths: CapturePaths, journal: JournalFolder | None) -> Recorder:
         left = [*abandoned(paths.captures)]
         own = flow_ids_in(journal.path) if journal is not None else set()
         known = _known(store, own.union(*(flow_ids_in(one.path) for one in left)))
-        replayed = sum(_drain(paths, one, known) for one in left)
         known.prepare(recorder, own)
-        recovered = recover(store, _replayable(paths.captures) - known.done)
+        recovered = _recover(store, known)
+        replayed = sum(_drain(paths, one, known) for one in left)
         if count := replayed + recovered:
             what = "1 exchange" if count == 1 else f"{count} exchanges"
             logger.warning(f"ccwire: recovered {what} left by a killed proxy")
@@ -119,14 +119,20 @@ def take_over(paths: CapturePaths, journal: JournalFolder | None) -> Recorder:
 
 def drain(paths: CapturePaths, journal: JournalFolder) -> None:
     """Record all of a journal that nobody writes to any more, and remove it."""
-    _drain(paths, journal, _known(CaptureStore(paths.captures), flow_ids_in(journal.path)))
+    store = CaptureStore(paths.captures)
+    store.prepare()
+    known = _known(store, flow_ids_in(journal.path))
+    try:
+        _recover(store, known)
+    finally:
+        _drain(paths, journal, known)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     """What the capture folder already contains of the flows of journals."""
 
-    done: set[str]  # in the index
+    done: set[str]  # in the index, or on its way to another one
     parts: dict[str, LeftPart]
 
     def prepare(self, recorder: Recorder, flow_ids: set[str]) -> None:
@@ -138,9 +144,18 @@ class _Known:
 def _known(store: CaptureStore, flow_ids: set[str]) -> _Known:
     if not flow_ids:
         return _Known(set(), {})
-    done = indexed(store, flow_ids)
-    parts = parts_by_flow(store)
-    return _Known(done, {flow: part for flow, part in parts.items() if flow in flow_ids - done})
+    left = left_parts(store)
+    done = indexed(store, flow_ids) | (left.moved & flow_ids)
+    parts = {flow: part for flow, part in left.exchanges.items() if flow in flow_ids - done}
+    return _Known(done, parts)
+
+
+def _recover(store: CaptureStore, known: _Known) -> int:
+    """Finish the parts that no journal replays.
+
+    Before any journal is replayed: that may move an exchange whose part is not removed yet.
+    """
+    return recover(store, _replayable(store.root) - known.done)
 
 
 def _drain(paths: CapturePaths, journal: JournalFolder, known: _Known) -> int:

@@ -53,6 +53,16 @@ def test_the_next_proxy_files_what_waits_for_a_session_that_started_meanwhile(
     assert second.names(None) == ["exchanges.jsonl", "manifest.json"]
 
 
+def test_one_whose_part_is_still_there_is_left_to_recovery(tmp_path: Path) -> None:
+    first = waiting(tmp_path, "f-1")
+    killed(first)
+    first.hooked("s-1", CLIENT)
+    (first.folder(None) / "0001_resp_api_hello.part").touch()
+    second = RecorderRig(tmp_path)
+    second.recorder.idle()
+    assert (flows(second, "s-1"), flows(second, None)) == ([], ["f-1"])
+
+
 def test_a_process_that_still_runs_gets_its_session_later(
     tmp_path: Path, running: set[tuple[int, float]]
 ) -> None:

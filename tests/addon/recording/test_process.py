@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
 
 import orjson
@@ -16,7 +15,7 @@ import psutil
 import pytest
 
 from addon import capture
-from addon.identity.processes import ClientProcess, ProcessResolver
+from addon.identity.processes import ProcessResolver
 from addon.recording import process as writer_process
 from addon.recording.jobs import Chunk, Ended, Job
 from addon.recording.journal import folder as journal_folder
@@ -24,6 +23,7 @@ from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths
 from ccwire.demo.stand_in import scenarios
+from tests.addon.recording.journal.journals import owner_of
 from tests.faults import busy
 from tests.faults.folder import check
 from tests.rig import rig, until
@@ -33,12 +33,6 @@ SESSION = busy.SESSIONS[0]
 
 def _refuse(*given: object, **more: object) -> None:
     raise BlockingIOError(11, "Resource temporarily unavailable")
-
-
-def _owner_of(connection_id: str) -> Future[ClientProcess | None]:
-    found: Future[ClientProcess | None] = Future()
-    found.set_result(busy.process_of(connection_id))
-    return found
 
 
 @pytest.fixture
@@ -51,7 +45,7 @@ class Pipeline:
 
     def __init__(self, paths: CapturePaths, limit: int = 1 << 28) -> None:
         self.captures = paths.captures
-        self.writer = JournalQueue(paths, _owner_of, limit=limit)
+        self.writer = JournalQueue(paths, owner_of, limit=limit)
 
     @property
     def pid(self) -> int:

@@ -299,7 +299,7 @@ def test_a_new_file_is_written_by_the_first_alone(store: CaptureStore) -> None:
 
 def parts(store: CaptureStore) -> list[str]:
     return [
-        part.name for folder in store.session_folders() for part, _ in store.abandoned_parts(folder)
+        part.name for folder in store.session_folders() for part in store.abandoned_parts(folder)
     ]
 
 
@@ -310,6 +310,18 @@ def test_a_part_is_abandoned_when_its_proxy_is_gone(store: CaptureStore) -> None
     assert parts(store) == ["0001_resp_v1_messages.part"]
     store.release(store.open_slot("s-1", PATH))
     assert parts(store) == ["0001_resp_v1_messages.part"]
+
+
+def test_a_part_that_is_not_wanted_can_be_taken_by_who_wants_it(store: CaptureStore) -> None:
+    slots = [store.open_slot("s-1", PATH) for _ in range(2)]
+    for slot in slots:
+        slot.part.close()
+    for part in store.abandoned_parts(slots[0].folder, lambda part: part.name.startswith("0002")):
+        assert part == slots[1].part_file
+        assert store.reopen_slot(part, PATH) is None
+        taken = store.reopen_slot(slots[0].part_file, PATH)
+        assert taken is not None
+        taken.part.close()
 
 
 def test_a_part_that_is_a_link_is_left_alone(store: CaptureStore, tmp_path: Path) -> None:
@@ -329,7 +341,7 @@ def test_a_part_is_not_taken_while_it_is_being_opened(store: CaptureStore) -> No
         "from addon.storage.folder import CaptureStore\n"
         "store = CaptureStore(Path(sys.argv[1]))\n"
         "print('looking', flush=True)\n"
-        "print([p.name for p, _ in store.abandoned_parts(store.root / 's-1')])\n"
+        "print([p.name for p in store.abandoned_parts(store.root / 's-1')])\n"
     )
     with locked(slot.folder):
         looking = subprocess.Popen(

@@ -49,6 +49,13 @@ class Both:
         return [file.name for file in self.folder.files()]
 
 
+def owner_of(connection_id: str) -> Future[ClientProcess | None]:
+    """Return the lookup of a process, which is done."""
+    found: Future[ClientProcess | None] = Future()
+    found.set_result(busy.process_of(connection_id))
+    return found
+
+
 @contextmanager
 def both(captures: Path, limit: int = LIMIT) -> Iterator[Both]:
     made = Both(captures, limit)
