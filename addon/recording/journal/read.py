@@ -103,9 +103,9 @@ class JournalReader:
         following = reading.file._replace(segment=reading.file.segment + 1)
         if following not in files:
             return False
+        descriptor = os.open(self.folder.path / following.name, _FLAGS)
         os.close(reading.descriptor)
-        reading.descriptor = os.open(self.folder.path / following.name, _FLAGS)
-        reading.file = following
+        reading.descriptor, reading.file = descriptor, following
         reading.parser.drop_cut()
         if reading.size > REPLAYED:
             self._remove(reading, following.segment)

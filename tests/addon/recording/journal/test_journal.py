@@ -116,6 +116,26 @@ def test_a_short_one_is_kept_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert made.names() == []
 
 
+def test_a_segment_that_cannot_be_opened_now_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(append, "SEGMENT", 300)
+    with both(tmp_path) as made:
+        jobs = made.exchange("a")
+        made.reader._begin(made.folder.files()[0])
+        with monkeypatch.context() as full:
+            full.setattr(os, "open", _no_descriptor)
+            with pytest.raises(OSError, match="Too many open files"):
+                made.read()
+        again = made.read()
+        assert plain(again) == plain(jobs)[-len(again) :]
+        assert isinstance(again[-1], Ended)
+
+
+def _no_descriptor(*given: object) -> int:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
 def test_a_recorder_that_is_far_behind_costs_bodies_and_each_loss_is_a_job(tmp_path: Path) -> None:
     with both(tmp_path, limit=10_000) as made:
         made.exchange("a", upto=2)
