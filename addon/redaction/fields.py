@@ -20,6 +20,12 @@ _FIELD = re.compile(rb'"(%b)"\s*:\s*"(?!\{\\*")((?:[^"\\]|\\.)++)(?=")' % _NAME)
 # OAuth answers have the user's and the organization's ids in objects of these names.
 _OWNER = re.compile(rb'"(account|organization)"\s*:\s*\{([^{}]{0,4000})\}')
 _OF_OWNER = re.compile(rb'"(?:uu)?(?:id|name)"\s*:\s*"((?:[^"\\]|\\.)++)(?=")')
+# A text that ends within such a field or object, or within what may be its name.
+_OPEN = re.compile(
+    rb'\\*"(?:%b|code|state|token|nonce)\\*"\s*(?::\s*(?:\\*"(?:[^"\\]|\\.)*+\\?)?)?\Z'
+    rb'|\\*"(?:account|organization)\\*"\s*(?::\s*(?:\{[^{}]{0,4000}+)?)?\Z'
+    rb'|\\*"\w{0,24}+\Z' % _PRIVATE
+)
 _USER = re.compile(rb"\buser_([0-9A-Za-z\-]++)_account_([0-9A-Za-z\-]*+)(?=_session_)")
 _USER_ID = re.compile(rb'"user_id"\s*:\s*"(?:[^"\\]|\\.)*+"')
 _OF_SESSION = re.compile(rb"_session_[A-Za-z0-9\-]+\Z")
@@ -57,6 +63,12 @@ def private_in(text: bytes) -> Iterator[Private]:
     for owner in _OWNER.finditer(text):
         for found in _OF_OWNER.finditer(text, *owner.span(2)):
             yield from _without_session(found, 1, owner[1].decode())
+
+
+def open_field(text: bytes) -> int | None:
+    """Return where a private field starts that the text does not end."""
+    found = _OPEN.search(text)
+    return found.start() if found else None
 
 
 def user_ids(text: bytes) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from addon.recording.content.exchange_files import SpilledBody
+from addon.redaction.fields import open_field
 from addon.redaction.redactor import Redactor
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.json_text import dump
@@ -51,11 +52,11 @@ class LongText:
         """Return where the text can be cut: behind a separator, and before a secret's beginning."""
         behind = max(text.rfind(bytes([separator])) for separator in _SEPARATORS) + 1
         end = behind if behind > len(text) - _LONGEST_SECRET else len(text)
-        found = self._redactor.unfinished(text[max(0, end - _LONGEST_SECRET) : end])
-        if found is None:
-            return end
-        begins = max(0, end - _LONGEST_SECRET) + found[0]
-        return begins if begins else end
+        before = max(0, end - _LONGEST_SECRET)
+        last = text[before:end]
+        secret, private = self._redactor.unfinished(last), open_field(last)
+        begins = [at for at in (secret[0] if secret else None, private) if at is not None]
+        return before + min(begins) if begins and before + min(begins) else end
 
 
 class LargeBody:

@@ -49,6 +49,25 @@ def test_a_secret_is_found_wherever_pieces_end() -> None:
         assert found.endswith(b"after ")
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        b'"organization_name": "Acme, Private Works"',
+        b'"account":{"uuid":"Private-1","x":1,"name":"Private Name"}',
+        b'"email":"Private@example.com"',
+    ],
+)
+def test_a_private_field_is_found_wherever_pieces_end(field: bytes) -> None:
+    for before in range(130, 220):
+        text = b'{"a":"' + b"w " * (before // 2) + b"w" * (before % 2) + b'",'
+        text += field + b',"z":"' + b"after " * 60 + b'"}'
+        redactor = Redactor(KEY)
+        long = LongText(redactor.telemetry, redactor)
+        chunks = [text[at : at + 10] for at in range(0, len(text), 10)]
+        pieces = [piece for chunk in chunks for piece in long.feed(chunk)]
+        assert b"Private" not in b"".join([*pieces, *long.flush()])
+
+
 @given(st.lists(st.binary(max_size=300), max_size=12))
 def test_text_without_secrets_comes_out_as_it_went_in(chunks: list[bytes]) -> None:
     data = b"".join(chunks)
