@@ -1,9 +1,7 @@
-"""The jobs that the proxy sends to the recorder: one set of messages for the queue and the pipe.
+"""The jobs that the proxy sends to the recorder: one set of messages for both ways to it.
 
-The proxy puts jobs into a queue (`addon.recording.queue`). A thread takes them out in order and
-passes each to a `Sink`: the recorder itself, or the pipe to the writer process
-(`addon.recording.process`), which passes the same job to its recorder. Every job contains the id
-of its flow.
+They go through a journal to the writer process (`addon.recording.process`), or through a queue in
+memory (`addon.recording.queue`). Every job contains the id of its flow.
 """
 
 import logging
@@ -107,7 +105,7 @@ Job = Chunk | Begun | Answered | Lost | Ended | Failed
 
 
 class Sink(Protocol):
-    """A consumer of jobs: the recorder, or the pipe to the writer process."""
+    """A consumer of jobs: the recorder."""
 
     def handle(self, job: Job) -> None: ...
 
