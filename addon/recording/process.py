@@ -46,6 +46,8 @@ _IDLE_SECONDS = 0.5
 _SETTLE_SECONDS = 0.1
 _CLOSING_SECONDS = 14.0
 _RESTART_SECONDS = 1.0
+_LONGEST_RESTART_SECONDS = 60.0
+_SHORT_LIFE_SECONDS = 10.0  # of a process that may be killed again at once, for its memory
 _MOST_FAILURES = 3  # processes in a row that end by themselves before they have read anything
 
 
@@ -62,12 +64,13 @@ class JournalQueue:
     ) -> None:
         """Raise OSError if there is no place for a journal, or no process can be started."""
         self._paths = paths
-        self._owner_of = owner_of
-        self._limit = limit
         self._awake = threading.Event()
         self._is_closing = False
         self._failures = 0
-        self._create()
+        self._short_lives = 0
+        self._folder = JournalFolder.create(paths.captures, paths.run)
+        limit = min(limit, self._folder.free // 2)
+        self._journal = Journal(self._folder.path, self._wake, owner_of, limit=limit)
         self._local: JournalRecorder | None = None  # the fallback in this process
         try:
             self._start()
@@ -121,20 +124,18 @@ class JournalQueue:
         if not self._awake.is_set():
             self._awake.set()
 
-    def _create(self) -> None:
-        self._folder = JournalFolder.create(self._paths.captures, self._paths.run)
-        path, limit = self._folder.path, self._limit
-        self._journal = Journal(path, self._wake, self._owner_of, limit=limit)
-
     def _create_again(self) -> None:
         """Replace a journal that was removed, as some systems do when their user logs out."""
+        try:
+            folder = JournalFolder.create(self._paths.captures, self._paths.run)
+        except OSError:
+            return  # tried again with the next exchange
         logger.warning("ccwire: the journal was removed; exchanges in flight are incomplete")
-        process, folder = self._process, self._folder
-        with contextlib.suppress(OSError):
-            self._create()
-            self._start()
-            folder.close()
-            process.close()
+        self._process.close()
+        self._folder.close()
+        self._folder = folder
+        self._journal.move_to(folder.path)
+        self._start_or_record_here()
 
     def _start(self) -> None:
         self._started = time.monotonic()
@@ -146,16 +147,22 @@ class JournalQueue:
             self._awake.wait(_BATCH_SECONDS if is_waiting else None)
             time.sleep(_BATCH_SECONDS)
             self._awake.clear()
-            self._journal.complete()
-            if self._journal.is_gone and self._local is None:
-                self._create_again()
-            if self._local is not None:
-                self._local.step()
-                self._journal.has_read(self._local.read)
-            elif self._process.has_ended:
-                self._start_again()
-            else:
-                self._process.wake()
+            try:
+                self._turn()
+            except Exception as error:  # the thread has to go on: nobody else records
+                logger.error(f"ccwire: an exchange could not be recorded ({type(error).__name__})")
+
+    def _turn(self) -> None:
+        self._journal.complete()
+        if self._journal.is_gone and self._local is None:
+            self._create_again()
+        if self._local is not None:
+            self._local.step()
+            self._journal.has_read(self._local.read)
+        elif self._process.has_ended:
+            self._start_again()
+        else:
+            self._process.wake()
 
     def _start_again(self) -> None:
         """Replace a dead process; the next one replays what it had not recorded."""
@@ -163,10 +170,16 @@ class JournalQueue:
         if code != -signal.SIGKILL:
             self._failures = 0 if self._process.has_started else self._failures + 1
         logger.warning(f"ccwire: the writer process exited with code {code}; restarting it")
-        while time.monotonic() - self._started < _RESTART_SECONDS and not self._is_closing:
+        lived = time.monotonic() - self._started
+        self._short_lives = self._short_lives + 1 if lived < _SHORT_LIFE_SECONDS else 0
+        delay = min(_LONGEST_RESTART_SECONDS, _RESTART_SECONDS * 2 ** max(0, self._short_lives - 3))
+        while time.monotonic() - self._started < delay and not self._is_closing:
             time.sleep(_BATCH_SECONDS)
         self._process.close()
         self._journal.restart()
+        self._start_or_record_here()
+
+    def _start_or_record_here(self) -> None:
         try:
             if self._failures >= _MOST_FAILURES:
                 raise ChildProcessError

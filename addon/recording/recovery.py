@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ _IN_FLIGHT = "the proxy was killed while this exchange was in flight"
 _UNREADABLE = ".unreadable"
 
 
-def recover(store: CaptureStore, replayed: Collection[str] = ()) -> int:
+def recover(store: CaptureStore, is_replayed: Callable[[str], bool] = lambda flow_id: False) -> int:
     """Finish every abandoned part file and return how many there were.
 
     Those of flows that a journal replays stay as they are.
@@ -40,7 +40,8 @@ def recover(store: CaptureStore, replayed: Collection[str] = ()) -> int:
     count = 0
 
     def is_ours(part: Path) -> bool:
-        return _flow_id(next(_whole_lines(part), {})) not in replayed
+        flow_id = _flow_id(next(_whole_lines(part), {}))
+        return flow_id is None or not is_replayed(flow_id)
 
     for folder in store.session_folders():
         for part in store.abandoned_parts(folder, is_ours):

@@ -57,6 +57,9 @@ class PlainAnswer:
         return [line for chunk in chunks for line in self._large.feed(chunk)]
 
     def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
+        is_whole = self._headers.get("content-length") == str(self._wire_size)
+        if is_whole and ended_by != "http_end":
+            ended_by, error = "http_end", None  # all of it came, whatever happened afterwards
         if self._large is not None:
             about = body_fields(self._headers, self._size, self._decoder.failed, self._redactor)
             return FinishedAnswer(

@@ -135,6 +135,15 @@ class Journal:
         sizes = [(self._folder / file.name).stat().st_size for file in files_in(self._folder)]
         self._before = self.read = self._written - sum(sizes)
 
+    def move_to(self, folder: Path) -> None:
+        """Go on in another folder: exchanges in flight stay where they are, and are not read."""
+        with self._lock:
+            self._folder = folder
+            self.is_gone = False
+            self._before = self.read = self._written
+            for flow in self._flows.values():
+                flow.is_lost = flow.is_lost or flow.descriptor >= 0
+
     def complete(self) -> None:
         """Write what was postponed, as far as it is possible now."""
         with self._lock:

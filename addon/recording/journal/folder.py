@@ -5,6 +5,7 @@
 The files of an exchange are named by its number, its flow and a segment: `00000012-FLOW.0`.
 """
 
+import contextlib
 import os
 import re
 import secrets
@@ -77,10 +78,24 @@ class JournalFolder:
         """Return the files, the oldest exchange first."""
         return files_in(self.path)
 
+    @property
+    def free(self) -> int:
+        """The bytes that are free in memory, or that the file system is limited to."""
+        try:
+            status = os.statvfs(self.path)
+        except FileNotFoundError:
+            return 0
+        return status.f_bavail * status.f_frsize
+
     def close(self) -> None:
         self._lock.close()
 
     def remove(self) -> None:
+        """Remove the folder, the lock last: without it, nobody could claim what is left."""
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self.path):
+                if entry.name != _LOCK:
+                    Path(entry.path).unlink()
         shutil.rmtree(self.path, ignore_errors=True)
         self.close()
 

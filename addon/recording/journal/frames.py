@@ -66,10 +66,6 @@ def frame_of(job: Answered | Lost | Ended | Owned) -> bytes:
     return _HEAD.pack(kind, len(payload)) + payload
 
 
-def chunk_frame(at: float, data: bytes) -> bytes:
-    return CHUNK_HEAD.pack(CHUNK, TIME_SIZE + len(data), at) + data
-
-
 class FrameParser:
     """Feed it the bytes of a file; it returns the jobs they complete, and raises ValueError.
 

@@ -13,7 +13,7 @@ from addon.recording.jobs import Ended, Failed, Job
 from addon.recording.journal.folder import JournalFile, JournalFolder
 from addon.recording.journal.frames import FrameParser
 
-REPLAYED = 8 * 1024 * 1024
+REPLAYED = 8 * 1024 * 1024  # or less, where little memory is free
 
 _PIECE = 1 << 18
 _AT_ONCE = 4 << 20
@@ -39,6 +39,7 @@ class JournalReader:
         self.folder = folder
         self.size = 0  # of what was read so far
         self.has_more = False
+        self._replayed = min(REPLAYED, folder.free // 16)
         self._flows: dict[str, _Reading] = {}
 
     @property
@@ -107,7 +108,7 @@ class JournalReader:
         os.close(reading.descriptor)
         reading.descriptor, reading.file = descriptor, following
         reading.parser.drop_cut()
-        if reading.size > REPLAYED:
+        if reading.size > self._replayed:
             self._remove(reading, following.segment)
             reading.first = following.segment
         return True

@@ -155,7 +155,9 @@ def _recover(store: CaptureStore, known: _Known) -> int:
 
     Before any journal is replayed: that may move an exchange whose part is not removed yet.
     """
-    return recover(store, _replayable(store.root) - known.done)
+    return recover(
+        store, lambda flow_id: flow_id not in known.done and _is_replayable(store.root, flow_id)
+    )
 
 
 def _drain(paths: CapturePaths, journal: JournalFolder, known: _Known) -> int:
@@ -168,6 +170,6 @@ def _drain(paths: CapturePaths, journal: JournalFolder, known: _Known) -> int:
     return len(flow_ids - known.done)
 
 
-def _replayable(captures: Path) -> set[str]:
-    """Return the flows that a journal in use will replay: recovery must leave them alone."""
-    return {flow_id for path in journals_of(captures) for flow_id in flow_ids_in(path)}
+def _is_replayable(captures: Path, flow_id: str) -> bool:
+    """Return whether a journal will replay the flow: then recovery must leave it alone."""
+    return any(flow_id in flow_ids_in(path) for path in journals_of(captures))

@@ -258,8 +258,37 @@ def test_a_journal_that_was_removed_is_replaced(
     wire.exchange("after")
     wire.writer.close()
     check(wire.captures)
-    assert {"before", "after"} <= wire.lines().keys()
+    lines = wire.lines()
+    assert [lines[flow]["complete"] for flow in ("before", "lost", "after")] == [True, False, True]
+    assert wire.gaps(SESSION) == [("capture_error", "disk too slow")]
     assert "the journal was removed" in caplog.text
+
+
+def test_one_that_is_killed_again_and_again_is_started_less_often(
+    wire: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_process, "_RESTART_SECONDS", 0.05)
+    seconds = []
+    for _ in range(6):
+        before = wire.pid
+        started = wire.writer._started
+        wire.kill()
+        until(lambda: wire.pid != before)  # noqa: B023
+        seconds.append(wire.writer._started - started)
+    assert wire.writer._short_lives == 6
+    assert seconds[5] >= 0.4  # 0.05 s, doubled three times
+
+
+def test_an_error_in_the_thread_does_not_end_it(
+    wire: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(wire.writer._journal, "complete", _refuse)
+        wire.exchange("first")
+        until(lambda: "could not be recorded (BlockingIOError)" in caplog.text)
+    wire.exchange("second")
+    wire.writer.close()
+    assert [line["complete"] for line in wire.lines().values()] == [True, True]
 
 
 def test_one_that_dies_at_the_end_loses_nothing(wire: Pipeline) -> None:

@@ -337,3 +337,18 @@ def test_a_secret_that_becomes_known_while_an_event_is_held_back_is_redacted() -
     written.append(dump(answer.finish("http_end", None).body))
     assert b"no more" in written[-1]
     assert secret.encode() not in b"".join(written)
+
+
+@pytest.mark.parametrize(
+    ("length", "ended_by", "complete"),
+    [("5", "http_end", True), ("6", "proxy_stopped", False), (None, "proxy_stopped", False)],
+)
+def test_an_answer_that_came_whole_is_complete_whatever_happened_afterwards(
+    length: str | None, ended_by: EndedBy, complete: bool
+) -> None:
+    headers = {"content-type": "text/plain"} | ({"content-length": length} if length else {})
+    answer = PlainAnswer(headers, Redactor(b"key"), "other")
+    answer.feed(0.0, b"whole")
+    found = answer.finish("proxy_stopped", "the proxy was killed")
+    assert (found.ended_by, found.complete) == (ended_by, complete)
+    assert (found.error is None) == complete

@@ -7,13 +7,20 @@ from hypothesis import strategies as st
 from addon.identity.processes import ClientProcess
 from addon.recording.jobs import Answered, Begun, Chunk, Ended, Job, Lost, ResponseSeen
 from addon.recording.journal.frames import (
+    CHUNK,
+    CHUNK_HEAD,
+    TIME_SIZE,
     FrameParser,
     Owned,
     begun_frame,
-    chunk_frame,
     frame_of,
 )
 from tests.faults import busy
+
+
+def chunk_frame(at: float, data: bytes) -> bytes:
+    return CHUNK_HEAD.pack(CHUNK, TIME_SIZE + len(data), at) + data
+
 
 REQUEST = busy.request("flow", busy.SESSIONS[0])
 PROCESS = ClientProcess(7, 1.25, ((6, 0.5), (1, 0.25)))
