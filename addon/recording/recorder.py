@@ -8,9 +8,8 @@ import logging
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
@@ -24,11 +23,9 @@ from addon.recording.content.exchange_files import (
     head,
     response_fields,
     response_pieces,
-    whole_file,
 )
 from addon.recording.content.request import RequestRecord, request_record
-from addon.recording.content.response import NoAnswer, PlainAnswer, answer_for
-from addon.recording.content.streamed import StreamedAnswer
+from addon.recording.content.response import answer_for
 from addon.recording.drift import DriftWatch, Sighting
 from addon.recording.jobs import (
     Answered,
@@ -41,6 +38,7 @@ from addon.recording.jobs import (
     RequestSeen,
     ResponseSeen,
 )
+from addon.recording.open_exchange import OpenExchange
 from addon.recording.pending import Filed, Pending, PendingExchanges
 from addon.recording.recovery import LeftPart
 from addon.redaction.redactor import Redactor
@@ -62,25 +60,6 @@ _MOST_UNWRITTEN = 1 << 20  # bytes of lines, after which the part file does not 
 _PATIENCE_SECONDS = 15.0  # longer than any client takes to identify its session
 
 
-@dataclass(slots=True)
-class _OpenExchange:
-    """An exchange in flight."""
-
-    flow_id: str
-    slot: Slot
-    record: RequestRecord
-    identity: Identity
-    process: ClientProcess | None
-    request_ended: float
-    response: ResponseSeen | None = None
-    answer: StreamedAnswer | PlainAnswer | NoAnswer = field(default_factory=NoAnswer)
-    first_byte: float | None = None
-    last_byte: float | None = None
-    lost: bool = False
-    unwritten: list[bytes] = field(default_factory=list)  # lines for the part file
-    unwritten_size: int = 0
-
-
 class Recorder:
     """Records the exchanges of one proxy."""
 
@@ -93,7 +72,7 @@ class Recorder:
         self._store = store
         self._redactor = redactor
         self._lookup = lookup
-        self._open: dict[str, _OpenExchange] = {}
+        self._open: dict[str, OpenExchange] = {}
         self._index = SessionIndex(store, lookup.entry)
         self._pending = PendingExchanges(store, self._index, lookup)
         self._adoption = Adoption(store)
@@ -194,17 +173,17 @@ class Recorder:
             "seconds": round(elapsed(base["started"], at), 6),
         }
         line = exchange_line(
-            **_ids(exchange),
+            **exchange.ids,
             identity=exchange.identity,
             request=base,
             facts=asdict(exchange.record.facts),
-            process=_process_fields(exchange),
+            process=exchange.process_fields,
             response=exchange.response,
             answer=answer,
             ended=at,
             first_byte=timing["first_byte"],
         )
-        top = head(_ids(exchange), exchange.identity, "response", at)
+        top = head(exchange.ids, exchange.identity, "response", at)
         fields = response_fields(exchange.record.fields, exchange.response, answer, timing)
         slot = exchange.slot
         if isinstance(answer.body, SpilledBody):
@@ -230,7 +209,7 @@ class Recorder:
                 except OSError as error:
                     self._failed(flow_id, error)
 
-    def _note(self, exchange: _OpenExchange, last: Iterable[bytes] = ()) -> None:
+    def _note(self, exchange: OpenExchange, last: Iterable[bytes] = ()) -> None:
         lines = [*exchange.unwritten, *last]
         exchange.unwritten.clear()
         exchange.unwritten_size = 0
@@ -257,7 +236,7 @@ class Recorder:
                 self._gap(
                     exchange.identity.session_id, "recovered", exchange, "the proxy was killed"
                 )
-                self._end(flow_id, _last_seen(exchange), "proxy_stopped", "the proxy was killed")
+                self._end(flow_id, exchange.last_seen, "proxy_stopped", "the proxy was killed")
             except Exception as error:
                 self._failed(flow_id, error)
         self.settle()
@@ -285,16 +264,16 @@ class Recorder:
         identity: Identity,
         process: ClientProcess | None,
         slot: Slot | None,
-    ) -> _OpenExchange:
+    ) -> OpenExchange:
         if identity.session_id is None:
             self._adoption.hold()
         is_replayed = slot is not None  # then its part has its head, and it may have files
         slot = slot or self._store.open_slot(identity.session_id, record.base["path"])
-        exchange = _OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
+        exchange = OpenExchange(seen.flow_id, slot, record, identity, process, seen.ended)
         try:
             if not is_replayed:
-                slot.note(dump({"request": _part_head(exchange)}))
-            write_whole(slot.request_file, _request_file(exchange, seen))
+                slot.note(dump({"request": exchange.part_head()}))
+            write_whole(slot.request_file, exchange.request_file(seen))
         except Exception:
             if is_replayed:
                 slot.part.close()
@@ -304,7 +283,7 @@ class Recorder:
         return exchange
 
     def _lose(
-        self, session_id: str | None, exchange: _OpenExchange | None, error: Exception
+        self, session_id: str | None, exchange: OpenExchange | None, error: Exception
     ) -> None:
         """Log each cause once, and add a gap to the manifest as soon as it can be written."""
         self._gap(session_id, "capture_error", exchange, _reason(error))
@@ -382,7 +361,7 @@ class Recorder:
         self._index.change(session_id, lambda m: manifests.with_drift(m, found))
 
     def _gap(
-        self, session_id: str | None, kind: GapKind, exchange: _OpenExchange | None, detail: str
+        self, session_id: str | None, kind: GapKind, exchange: OpenExchange | None, detail: str
     ) -> None:
         gap: Gap = {
             "kind": kind,
@@ -396,49 +375,6 @@ class Recorder:
 def _is_program(record: RequestRecord) -> bool:
     """Whether a program other than the client sent it; the client's calls have its user agent."""
     return record.base["kind"] in CALL_KINDS and not record.facts.claude_version
-
-
-def _request_file(exchange: _OpenExchange, seen: RequestSeen) -> bytes:
-    address = seen.client_address
-    client = {
-        "address": address[0] if address else None,
-        "port": address[1] if address else None,
-        "pid": exchange.process.pid if exchange.process else None,
-    }
-    tail = {**exchange.record.tail, "client": client}
-    tail["body"] = tail.pop("body")  # the largest last
-    top = head(_ids(exchange), exchange.identity, "request", seen.started)
-    return whole_file(top, {**exchange.record.fields, **tail})
-
-
-def _part_head(exchange: _OpenExchange) -> dict[str, Any]:
-    """Return the parts of a request that recovery needs."""
-    return {
-        "flow_id": exchange.flow_id,
-        "identified_by": exchange.identity.identified_by,
-        **_process_fields(exchange),
-        "fields": exchange.record.fields,
-        "base": exchange.record.base,
-        "facts": asdict(exchange.record.facts),
-        "request_ended": exchange.request_ended,
-    }
-
-
-def _process_fields(exchange: _OpenExchange) -> dict[str, Any]:
-    process = exchange.process
-    return {
-        "pid": process.pid if process else None,
-        "process_started": process.created if process else None,
-    }
-
-
-def _last_seen(exchange: _OpenExchange) -> float:
-    answered = exchange.response.at if exchange.response else exchange.request_ended
-    return exchange.last_byte or answered
-
-
-def _ids(exchange: _OpenExchange) -> dict[str, Any]:
-    return {"flow_id": exchange.flow_id, "sequence": exchange.slot.sequence}
 
 
 def _reason(error: Exception) -> str:
