@@ -52,7 +52,7 @@ def command(
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures, claude)
     source = _source(found, reconciler, claude)
-    model = page_model(source, _source(other, reconciler, claude) if other else None)
+    model = page_model(source, _source(other, reconciler, claude) if other else None, redacted)
     page = render(redacted_values(model))
     target = output or Path(f"ccwire-report-{short_id(found.session_id)}.html")
     try:
