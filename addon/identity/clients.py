@@ -45,8 +45,8 @@ class RunTree:
     """The processes that a run has started, directly or not.
 
     A process whose parent has exited is no descendant any more, so the mark in its environment
-    counts too. The mark is not secret: another user's environment cannot be read, and a web page
-    has none.
+    counts too. The mark is not secret, so it counts for processes of this user only: root can
+    read the environments of all. A web page has none.
     """
 
     def __init__(self, root: int, mark: str) -> None:
@@ -60,15 +60,17 @@ class RunTree:
 
     def judge(self, client: Client) -> Verdict:
         if client.process is not None:
-            return "served" if self._has(client.process) else "stranger"
+            return "served" if self._has(client.process, client.uid) else "stranger"
         if client.uid is not None and self._may_own(client.uid):
             return "served"
         return "unknown"
 
-    def _has(self, process: ClientProcess) -> bool:
+    def _has(self, process: ClientProcess, uid: int | None) -> bool:
         known = (process.pid, process.created)
-        if known not in self._known and (self._is_below(process.pid) or self._is_marked(process)):
-            self._known.add(known)
+        if known not in self._known:
+            may_be_marked = uid in (None, os.geteuid())
+            if self._is_below(process.pid) or (may_be_marked and self._is_marked(process)):
+                self._known.add(known)
         return known in self._known
 
     def _is_below(self, pid: int) -> bool:

@@ -1,11 +1,12 @@
 """The secrets that headers contained: searched for elsewhere, in plain text and encoded."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from addon.redaction.encodings import forms_of
-from addon.redaction.shapes import shape_of
+from addon.redaction.shapes import ALONE, shape_of
 
 # Of each group, the newest are kept: each request has another signature, and each answer may have
 # another cookie, which only that exchange repeats. These are not searched for in base64.
@@ -13,6 +14,7 @@ _MOST = {"signature": 4, "set-cookie": 4, "cookie": 8}
 _MOST_OF_OTHERS = 64
 _PLAIN = frozenset(("signature", "set-cookie"))
 _LONGEST_HEAD = 64
+_AT_WORD = re.compile(ALONE)
 TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-=%\\"
 
 
@@ -98,7 +100,7 @@ class Starts:
             return None
         for size in range(min(self._longest, len(text)), 0, -1):
             at = len(text) - size
-            if text[at:] in self._all and not (self._apart and _is_within_word(text, at)):
+            if text[at:] in self._all and (not self._apart or _AT_WORD.match(text, at)):
                 return at
         return None
 
@@ -106,11 +108,6 @@ class Starts:
 def is_token(data: bytes) -> bool:
     """Return whether the data consists of token characters only."""
     return not data.strip(TOKEN_BYTES)
-
-
-def _is_within_word(text: bytes, at: int) -> bool:
-    before = text[max(0, at - 2) : at]
-    return before[-1:].isalnum() and before not in (b"\\n", b"\\r", b"\\t")
 
 
 def _heads_of(secrets: Iterable[bytes]) -> tuple[bytes, ...]:

@@ -13,8 +13,14 @@ SCHEME = rb"(?:[Bb]earer|BEARER)(?:\s|%20|\+|\\+[tnr])"
 _WORD = rb"(?:(?!%b|sk-ant-)[A-Za-z0-9_\-])" % SCHEME
 _TOKEN = rb"(?:(?!%b)(?:[A-Za-z0-9._~+/\-]|\\/|%%[0-9A-Fa-f]{2}))" % SCHEME
 _BASE64 = rb"(?:[A-Za-z0-9+/=_\-]|\\/|%[23][0-9A-Fa-f])"
-# Where a word begins: an image in base64 may contain the same letters; an escape may come before.
-_ALONE = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+# Where a word begins: an image in base64 may contain the same letters. A letter or digit before it
+# may end an escape, or a colour of the terminal (`ESC[01;31m`, with any notation of ESC).
+_HEX = rb"[0-9A-Fa-f]"
+_COLOUR = b"|".join(rb"(?<=[\[;][0-9]{%d}[A-Za-z])" % digits for digits in range(4))
+ALONE = (
+    rb"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%%%(h)b{2})|(?<=\\x%(h)b{2})|(?<=\\u%(h)b{4})|%(c)b)"
+    % {b"h": _HEX, b"c": _COLOUR}
+)
 # What is between a name and its value, also in JSON inside a string.
 _QUOTE = rb"(?:\\*[\"'])?"
 _IS = rb"%b\s{0,4}(?:=>?|:)\s{0,4}%b" % (_QUOTE, _QUOTE)
@@ -63,7 +69,7 @@ class _Shape(NamedTuple):
 
 def _word(kind: str, start: bytes, rest: bytes) -> _Shape:
     """Return a shape that is a word of its own; the anchor is the end of how it begins."""
-    return _Shape(kind, start[:-1], start[-1:], b"", rb"%b(%b%b)" % (_ALONE, start, rest))
+    return _Shape(kind, start[:-1], start[-1:], b"", rb"%b(%b%b)" % (ALONE, start, rest))
 
 
 def _assigned(kind: str, behind: bytes, anchor: bytes, ahead: bytes, name: bytes) -> _Shape:
@@ -91,7 +97,7 @@ def _is_stand_in(value: bytes) -> bool:
 _ANTHROPIC = rb"(sk-ant-%b++)" % _WORD
 _OPENAI = (
     rb"%b(sk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_\-]{20,}+|or-v1-[0-9a-f]{40,}+"
-    rb"|[A-Za-z0-9]{40,}+))" % _ALONE
+    rb"|[A-Za-z0-9]{40,}+))" % ALONE
 )
 _JWT = rb"(eyJ%(w)b{6,}+\.%(w)b{6,}+\.%(w)b*+)|eyJ%(w)b*+" % {b"w": _WORD}
 _BEARER = rb"%(s)b{1,8}(%(t)b{16,}+=*+|(?=[A-Za-z._~+/\-]*+[0-9])%(t)b{6,}+=*+)" % {
@@ -122,16 +128,16 @@ _SHAPES: tuple[_Shape, ...] = (
     *(
         _Shape(
             *("access_key", start[:-1], b"A", b""),
-            rb"%b(%b[A-Z0-9]{16})(?![A-Za-z0-9])" % (_ALONE, start),
+            rb"%b(%b[A-Z0-9]{16})(?![A-Za-z0-9])" % (ALONE, start),
         )
         for start in (b"AKIA", b"ASIA")
     ),
     _Shape(
         *("api_key", b"A", b"I", b"za"),
-        rb"%b(AIza[A-Za-z0-9_\-]{35})(?![A-Za-z0-9_\-])" % _ALONE,
+        rb"%b(AIza[A-Za-z0-9_\-]{35})(?![A-Za-z0-9_\-])" % ALONE,
     ),
     _Shape("google_token", b"ya29", b".", b"", rb"(ya29\.[A-Za-z0-9_.\-]{10,}+)"),
-    _Shape("google_token", b"1", b"/", b"/0", rb"%b(1//0[A-Za-z0-9_\-]{30,}+)" % _ALONE),
+    _Shape("google_token", b"1", b"/", b"/0", rb"%b(1//0[A-Za-z0-9_\-]{30,}+)" % ALONE),
     _Shape("client_secret", b"GOCSP", b"X", b"-", rb"(GOCSPX-[A-Za-z0-9_\-]{20,}+)"),
     *(
         _Shape("session_token", b"", start[:1], start[1:], rb"(%b%b{16,}+)" % (start, _BASE64))
@@ -144,7 +150,7 @@ _SHAPES: tuple[_Shape, ...] = (
     _Shape("aws_secret", b"ecret", b"A", b"ccessKey", b"ecretAccessKey" + _AWS_SECRET),
     *(_word("github_token", b"gh%c_" % letter, rb"[A-Za-z0-9]{30,}+") for letter in b"pousr"),
     _word("github_token", b"github_pat_", rb"[A-Za-z0-9_]{30,}+"),
-    _Shape("slack_token", b"xox[a-z]", b"-", b"", rb"%b(xox[a-z]-[\w\-]{10,}+)" % _ALONE),
+    _Shape("slack_token", b"xox[a-z]", b"-", b"", rb"%b(xox[a-z]-[\w\-]{10,}+)" % ALONE),
     _word("slack_token", b"xapp-", rb"[A-Za-z0-9\-]{20,}+"),
     _Shape(
         *("slack_webhook", b"hooks", b".", rb"slack\.com"),
@@ -156,7 +162,7 @@ _SHAPES: tuple[_Shape, ...] = (
     *(
         _Shape(
             *("stripe_key", b"%ck" % first, b"_", b"(?:live|test|prod)_"),
-            rb"%b(%ck_(?:live|test|prod)_[A-Za-z0-9]{16,}+)" % (_ALONE, first),
+            rb"%b(%ck_(?:live|test|prod)_[A-Za-z0-9]{16,}+)" % (ALONE, first),
         )
         for first in b"sr"
     ),
@@ -168,11 +174,9 @@ _SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         *("sendgrid_key", b"SG", b".", b""),
-        rb"%b(SG\.[A-Za-z0-9_\-]{16,32}+\.[A-Za-z0-9_\-]{32,64}+)" % _ALONE,
+        rb"%b(SG\.[A-Za-z0-9_\-]{16,32}+\.[A-Za-z0-9_\-]{32,64}+)" % ALONE,
     ),
-    _Shape(
-        *("twilio_key", b"S", b"K", b"[0-9a-f]{8}"), rb"%b(SK[0-9a-f]{32})(?![0-9a-f])" % _ALONE
-    ),
+    _Shape(*("twilio_key", b"S", b"K", b"[0-9a-f]{8}"), rb"%b(SK[0-9a-f]{32})(?![0-9a-f])" % ALONE),
     _Shape(
         *("telegram_token", b"[0-9]{8}", b":", b"AA"),
         rb"([0-9]{8}:AA[A-Za-z0-9_\-]{33})(?![A-Za-z0-9_\-])",

@@ -1,5 +1,7 @@
 """`ccwire report`: write a session as one HTML page."""
 
+import os
+import stat
 import webbrowser
 from pathlib import Path
 
@@ -52,12 +54,11 @@ def command(
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures, claude)
     source = _source(found, reconciler, claude)
-    model = page_model(source, _source(other, reconciler, claude) if other else None)
+    model = page_model(source, _source(other, reconciler, claude) if other else None, redacted)
     page = render(redacted_values(model))
     target = output or Path(f"ccwire-report-{short_id(found.session_id)}.html")
     try:
-        target.touch(mode=0o600)  # as private as the capture that it shows
-        size = target.write_bytes(page.encode("utf-8", "backslashreplace"))
+        size = _write(target, page.encode("utf-8", "backslashreplace"), follow=output is not None)
     except OSError as error:
         raise UserError(
             f"cannot write {target} ({error.strerror}); give another file with -o."
@@ -65,6 +66,15 @@ def command(
     echo(f"{target} ({size:,} bytes)")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
         raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
+
+
+def _write(target: Path, page: bytes, *, follow: bool) -> int:
+    """Write a file as private as the capture that it shows; follow a link if the user named it."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | (0 if follow else os.O_NOFOLLOW)
+    with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            os.fchmod(file.fileno(), 0o600)
+        return file.write(page)
 
 
 def _source(session: CapturedSession, reconciler: SessionReconciler, claude: ClaudeDir) -> Source:

@@ -3,11 +3,13 @@
 from rich.console import Console
 from rich.text import Text
 
+from ccwire.output.redacted import redacted
 from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
+from ccwire.output.terminal import safe
 from ccwire.wire.counting import TokenClass
 from ccwire.wire.format import is_run_id
 from ccwire.wire.models import short_model
-from ccwire.wire.safe_text import visible
+from ccwire.wire.safe_text import shortened, visible
 from ccwire.wire.times import clock
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens, differences
 from correlate.reconcile.result import Finding, Reconciliation, counted, label
@@ -16,6 +18,7 @@ from correlate.reconcile.totals import GrandTotal, Side, Totals, price_note
 from correlate.reconcile.verdicts import Tone
 
 _WIDE = 130
+_MODEL_WIDTH = 32  # a gateway may have names of its own, and other columns need room
 _STYLES: dict[Tone, str] = {
     "good": "green",
     "warn": "yellow",
@@ -114,8 +117,8 @@ def _call_row(finding: Finding, wide: bool) -> list[str | Text]:
         row.append(clock(finding.at) if finding.at is not None else "")
     row.append(finding.kind)
     if wide:
-        row.append((finding.agent_id or "")[:18])
-    row.append(visible(short_model(finding.model or "?")))
+        row.append(redacted(finding.agent_id or "")[:18])
+    row.append(shortened(safe(short_model(finding.model or "?")), _MODEL_WIDTH))
     row += [count(tokens.of_group(group)) for group in (_GROUPS if wide else _NARROW_GROUPS)]
     row += [_difference(finding), _verdict_text(finding)]
     return row

@@ -13,8 +13,13 @@ def base_model(model: str) -> str:
 
 
 def short_model(model: str) -> str:
-    """`opus-4-5` of `claude-opus-4-5-20251101`: for a table's column."""
+    """`opus-4-5` of `claude-opus-4-5-20251101`: for a table's column.
+
+    Of the ARN of a profile without a model's name, its id.
+    """
     name, mark, rest = model.partition("[")
+    if name.startswith("arn:") and not _BEDROCK.match(name):
+        name = name.rpartition("/")[2]
     return _FAMILY_OR_DATE.sub("", _own_name(name)) + mark + rest
 
 

@@ -13,6 +13,7 @@ from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.as_json import session_json
 from correlate.reconcile.result import Finding, label
 from correlate.reconcile.verdicts import VERDICTS
+from correlate.report.fit import Clean
 from correlate.report.headline import headline_of
 from correlate.report.request_sizes import PARTS
 from correlate.report.source import NamedRequest, Source
@@ -27,8 +28,11 @@ _STACK = sorted(
 )
 
 
-def page_model(source: Source, other: Source | None = None) -> Model:
-    """Return the data for `page.html` and its scripts; `other` is a session to compare with."""
+def page_model(source: Source, other: Source | None = None, clean: Clean = str) -> Model:
+    """Return the data for `page.html` and its scripts; `other` is a session to compare with.
+
+    `clean` redacts names that are cut.
+    """
     session = source.session
     reconciled = session_json(session, source.totals)
     drops = cache_drops(session.calls, session.compacted_at)
@@ -38,7 +42,7 @@ def page_model(source: Source, other: Source | None = None) -> Model:
         "token_classes": _token_classes(),
         "token_groups": _token_groups(),
         "about": _about(source, reconciled),
-        "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents)],
+        "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents, clean)],
         "calls": [_call(finding, source, drops) for finding in session.calls],
         "turns": [{**_row(finding), "pieces": pieces} for finding, pieces in turns],
         "compactions": sorted(session.compacted_at),

@@ -1,6 +1,6 @@
 """The threads of a session: which thread made each call, and where it lost its cache. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,13 +32,20 @@ def lane_of(finding: Finding) -> str:
     return SIDE if finding.kind in _SIDE_KINDS or asked in _SIDE_KINDS else MAIN
 
 
-def lanes_of(findings: Iterable[Finding], types: Mapping[str, str | None]) -> tuple[Lane, ...]:
-    """Return the threads: main, then side calls, then subagents in order of appearance."""
+def lanes_of(
+    findings: Iterable[Finding],
+    types: Mapping[str, str | None],
+    clean: Callable[[str], str] = str,
+) -> tuple[Lane, ...]:
+    """Return the threads: main, then side calls, then subagents in order of appearance.
+
+    `clean` redacts an id before it is cut.
+    """
     ids = dict.fromkeys(lane_of(finding) for finding in findings)
     first = [lane for lane in (MAIN, SIDE) if lane in ids]
     names = {MAIN: "main", SIDE: "side calls"}
     return tuple(
-        Lane(lane, names.get(lane) or _agent_name(lane, types.get(lane)))
+        Lane(lane, names.get(lane) or _agent_name(clean(lane), types.get(lane)))
         for lane in dict.fromkeys([*first, *ids])
     )
 

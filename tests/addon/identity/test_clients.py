@@ -55,6 +55,16 @@ def test_an_empty_mark_marks_no_process(
     assert RunTree(child.pid, "").judge(client(psutil.Process())) == "stranger"
 
 
+def test_a_mark_counts_for_processes_of_this_user_only(
+    child: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "_mark_of", lambda pid: "run-1")
+    other = psutil.Process()
+    assert RunTree(child.pid, "run-1").judge(client(other, OTHER_USER)) == "stranger"
+    assert RunTree(child.pid, "run-1").judge(client(other, os.geteuid())) == "served"
+    assert RunTree(child.pid, "run-1").judge(client(other)) == "served"
+
+
 def test_a_process_that_cannot_be_found_is_unknown() -> None:
     tree = RunTree(os.getpid(), "")
     assert tree.judge(Client(None, None)) == "unknown"

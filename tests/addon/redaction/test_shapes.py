@@ -161,3 +161,22 @@ def test_the_project_s_own_code_and_prose_stay(redactor: Redactor) -> None:
             continue  # its patterns are what they find
         text = file.read_text()
         assert redactor.body(json.dumps(text).encode()) == json.dumps(text).encode(), file.name
+
+
+@pytest.mark.parametrize("shape", KINDS)
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("\x1b[32m", "\x1b[01;31m\x1b[K", "\x1b[38;5;208m", "\x1b", "\x00", "\b", "\f"),
+        *("é", "中", "\u200b", r"\u001b[1m", r"\033[0;1m", r"\x1b[m", r"\x00"),
+    ],
+)
+def test_a_token_after_a_colour_or_an_escape_is_found(
+    redactor: Redactor, shape: str, before: str
+) -> None:
+    planted = SHAPES[shape](random.Random(shape), shape)
+    text = f"{before}{planted.text}"
+    for ascii_only in (True, False):
+        once = json.dumps(text, ensure_ascii=ascii_only)
+        for body in (text, once, json.dumps(once, ensure_ascii=ascii_only)):
+            assert planted.secret[:8] not in redactor.text(body)

@@ -194,3 +194,20 @@ def test_a_secret_without_end_takes_time_in_proportion(redactor: Redactor) -> No
     pieces = [(0, "eyJaaa")] * 20_000 + [(0, " ")] + [(0, "Bearer ")] * 2_000
     early, late = through(redactor, pieces)
     assert len(early + late) == len(pieces)
+
+
+@pytest.mark.parametrize("before", ["\x1b[32m", "\x1b[01;31m", r"\u001b[1m", r"\u4e2d", r"\x00"])
+def test_a_token_after_a_colour_or_an_escape_is_found_wherever_it_is_cut(
+    redactor: Redactor, before: str
+) -> None:
+    for secret in (
+        "ghp_" + "0123456789abcdef" * 3,
+        "DB_PASSWORD=horse-7-staple",
+        "sk-" + "a1" * 24,
+    ):
+        text = f"{before}{secret} "
+        expected = redactor.body(text.encode()).decode()
+        assert "<redacted:" in expected
+        for cut in range(len(text) + 1):
+            early, late = through(redactor, [(0, text[:cut]), (0, text[cut:])])
+            assert joined(early + late) == expected

@@ -83,6 +83,16 @@ def test_the_table_fits_the_terminal(folder: Path, width: int) -> None:
     assert result.stdout.rstrip().endswith("0 unexplained")
 
 
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_long_model_name_leaves_room_for_the_other_columns(folder: Path, width: int) -> None:
+    made = MadeSession(SESSION)
+    made.call(in_transcript=False, model="m" * 200)
+    made.write(folder / "claude", folder / "captures")
+    header = run(folder, SESSION, width=width).output.splitlines()[2]
+    assert header.split()[:3] == (["#", "kind", "model"] if width == 80 else ["#", "time", "kind"])
+    assert header.split()[-1] == "verdict"
+
+
 def test_what_is_unexplained_is_named_and_gives_exit_code_1(folder: Path) -> None:
     break_transcript(folder)
     result = run(folder, SESSION)

@@ -45,6 +45,20 @@ def test_it_is_written_to_the_given_path(tmp_path: Path) -> None:
     assert SESSION in target.read_text()
 
 
+def test_a_link_is_followed_only_if_the_user_names_it(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("kept")
+    other.chmod(0o644)
+    link = tmp_path / "here" / "ccwire-report-6f1c2d3e.html"
+    link.symlink_to(other)
+    result = report(tmp_path, SESSION)
+    assert (result.exit_code, other.read_text()) == (2, "kept")
+    assert result.stderr.startswith(f"ccwire: cannot write {link.name} (")
+    assert report(tmp_path, SESSION, "-o", str(link)).exit_code == 0
+    assert other.read_text().startswith("<!doctype html>")
+    assert other.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     target = tmp_path / "nowhere" / "out.html"
     result = report(tmp_path, SESSION, "-o", str(target))

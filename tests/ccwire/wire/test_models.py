@@ -10,6 +10,7 @@ from ccwire.wire.models import base_model, short_model
         ("claude-3-5-haiku-20241022", "3-5-haiku"),
         ("gateway/claude-opus-4-5", "gateway/claude-opus-4-5"),
         ("other-12345678", "other-12345678"),
+        ("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/ab1c", "ab1c"),
     ],
 )
 def test_a_short_name_has_neither_family_nor_date(model: str, short: str) -> None:

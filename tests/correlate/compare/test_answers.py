@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from correlate.compare.answers import answer_findings
 
 TEXT = {"type": "text", "text": "All done."}
@@ -73,3 +75,27 @@ def test_an_unknown_block_is_compared_whole() -> None:
     assert found([{"type": "new", "x": [1, {"y": 2}]}], [{"type": "new", "x": [1, {"y": 3}]}]) == [
         (0, "new", "changed", "x[1].y")
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_equal"),
+    [
+        ("a1b2c", True),
+        ("abc", True),
+        ("a1b2bc", True),
+        ("a1b2b", False),
+        ("1b2c", False),
+        ("a1c", False),
+        ("ac", False),
+    ],
+)
+def test_what_is_between_two_marks_has_to_be_there_in_order(text: str, is_equal: bool) -> None:
+    wire = {"type": "text", "text": "a<redacted:key:0f>b<redacted:key:0a>c"}
+    (found,) = answer_findings([wire], [{"type": "text", "text": text}])
+    assert (found.verdict == "equal") is is_equal
+
+
+def test_many_marks_in_one_text_are_compared_without_trying_all_places() -> None:
+    wire = {"type": "text", "text": "<redacted:key:0f> " * 200 + "end"}
+    (found,) = answer_findings([wire], [{"type": "text", "text": "key " * 2000 + "other"}])
+    assert found.verdict == "changed"

@@ -40,6 +40,8 @@ def test_the_main_thread_goes_first_then_side_calls_then_agents(tmp_path: Path) 
 def test_an_agent_of_unknown_type_goes_by_its_id(tmp_path: Path) -> None:
     account = small_session().reconcile(tmp_path)
     assert lanes_of(account.findings, {})[-1] == Lane("a1b2c3d4e5", "a1b2c3d4e5")
+    cleaned = lanes_of(account.findings, {}, lambda text: text.replace("a1b2c3d4e5", "-" * 20))
+    assert cleaned[-1].name == "-" * 16
 
 
 def test_a_failed_side_call_stays_beside_the_conversation() -> None:
