@@ -256,3 +256,14 @@ def test_one_client_inside_another_is_its_own(tmp_path: Path) -> None:
         assert rig.lines("outer") == []
         rig.whole("f-2", headers=[], target="/api/hello")
         assert rig.lines("outer") == []  # its process has called itself a client
+
+
+@pytest.mark.parametrize("status", [100, 101, 103])
+def test_an_interim_answer_is_not_a_complete_one(rig: RecorderRig, status: int) -> None:
+    rig.begin("f-1", "s-1")
+    rig.answer("f-1", status=status, headers=[])
+    rig.end("f-1")
+    rig.recorder.settle()
+    (line,) = rig.lines("s-1")
+    assert line["complete"] is False
+    assert line["error"] == f"what follows status {status} is not captured"
