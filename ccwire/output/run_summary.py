@@ -1,5 +1,6 @@
 """The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings."""
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -8,6 +9,7 @@ from ccwire.command_name import command_line
 from ccwire.options import captures_dir
 from ccwire.output.run_reasons import sessions_since
 from ccwire.output.tables import Column, print_table
+from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.format import short_id
 from correlate.reconcile.session import SessionReconciler
 from correlate.reconcile.totals import totals_of
@@ -48,6 +50,8 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     print_table(to, columns, rows)
     to.print(f"captures: {captures}", soft_wrap=True)
     elsewhere = "" if captures == captures_dir(None).absolute() else f" --captures {captures}"
+    if claude_dir != default_claude_dir(None, os.environ):
+        elsewhere += f" --claude-dir {claude_dir}"
     to.print(
         f"next: {command_line('reconcile')} {short_id(folders[-1].name)}{elsewhere}", soft_wrap=True
     )

@@ -21,6 +21,7 @@ import orjson
 import psutil
 import pytest
 
+from addon.recording.journal.folder import journals_of
 from addon.recording.recovery import recover
 from addon.storage.folder import CaptureStore
 from ccwire.demo.stand_in import scenarios
@@ -271,6 +272,7 @@ def check_recorded(run: Run, api: StandIn, before: int, what: str = "") -> None:
     if not captures.exists():
         assert served == 0, what
         return
+    assert journals_of(captures) == [], what
     assert recover(CaptureStore(captures)) == 0, what
     lines = [line for filed in check(captures).values() for line in filed.lines.values()]
     calls = [line for line in lines if orjson.loads(line)["kind"] == "messages"]
