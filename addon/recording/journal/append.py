@@ -117,7 +117,7 @@ class Journal:
                 else:
                     try:
                         self._write(flow, (head, data), len(head) + size)
-                    except OSError:
+                    except Exception:  # whatever it is, the client's bytes go through
                         self._lose(flow)
             wake()
             if unread > CROWDED and crowded is not None:
