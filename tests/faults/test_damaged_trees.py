@@ -5,17 +5,17 @@
 
 import itertools
 import multiprocessing
-import os
 import resource
 from pathlib import Path
 
 import pytest
 
 from ccwire.cli import COMMANDS as ALL_COMMANDS
+from tests.faults.sizes import size
 from tests.faults.trees import COMMANDS, TreeFailure, build_base, check_seed
 
-TREES = int(os.environ.get("CCWIRE_TREES", "60"))
-_FIRST = int(os.environ.get("CCWIRE_FIRST_TREE", "0"))
+TREES = size("CCWIRE_TREES", 60, 20_000)
+_FIRST = size("CCWIRE_FIRST_TREE", 0, 0)
 _ELSEWHERE = {"demo", "run", "proxy"}  # these start programs
 _MOST_SHOWN = 20
 _MOST_MEMORY = 3 << 30  # a file that claims to be endless must not end the machine

@@ -4,15 +4,15 @@ A dozen, or as many as CCWIRE_KILLS says. What the client saw to its last byte i
 for byte; what reached the server is recorded; the manifests count nothing that is not so.
 """
 
-import os
 import random
 import time
 from pathlib import Path
 
 from tests.faults.kills import TARGETS, Storm, compare, counted_losses
+from tests.faults.sizes import size
 
-KILLS = int(os.environ.get("CCWIRE_KILLS", "12"))
-SEED = int(os.environ.get("CCWIRE_SEED", "8"))
+KILLS = size("CCWIRE_KILLS", 12, 1000)
+SEED = size("CCWIRE_SEED", 8, 8)
 
 
 def test_no_kill_loses_what_the_client_has_seen(tmp_path: Path) -> None:

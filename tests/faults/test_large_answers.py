@@ -20,9 +20,10 @@ import pytest
 from addon.launch.proxy import Proxy
 from addon.recording.journal.folder import journals_of
 from tests.faults.large import LargeServer, pieces_of
+from tests.faults.sizes import size
 from tests.rig import new_session, until
 
-MEGABYTES = int(os.environ.get("CCWIRE_ANSWER_MB", "24"))
+MEGABYTES = size("CCWIRE_ANSWER_MB", 24, 1024)
 MOST_MEMORY = 64 << 20
 
 

@@ -3,15 +3,15 @@
 A few hundred exchanges, or as many as CCWIRE_EXCHANGES says.
 """
 
-import os
 from pathlib import Path
 
 import psutil
 
 from tests.faults.kills import Storm, compare, counted_losses
+from tests.faults.sizes import size
 from tests.rig import until
 
-EXCHANGES = int(os.environ.get("CCWIRE_EXCHANGES", "400"))
+EXCHANGES = size("CCWIRE_EXCHANGES", 400, 100_000)
 MOST_GROWTH = 1.15
 
 

@@ -27,9 +27,10 @@ from addon.storage.folder import CaptureStore
 from ccwire.demo.stand_in import scenarios
 from ccwire.demo.stand_in.server import StandIn
 from tests.faults.folder import check
+from tests.faults.sizes import size
 from tests.rig import messages_body, new_session, until
 
-SIGNALS = int(os.environ.get("CCWIRE_SIGNALS", "12"))
+SIGNALS = size("CCWIRE_SIGNALS", 12, 200)
 KINDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
 GONE_SECONDS = 40  # the proxy ends itself after 20
 SCENARIO = "stream:deltas=60,delay=0.005"

@@ -21,7 +21,7 @@ from tests.addon.recording.recorders import RecorderRig
 from tests.faults.made_secrets import IN_BASE64, SHAPES, Planted, found_in
 from tests.faults.planting import ENCODINGS, POSITIONS, Plant, combinations
 
-_ALL = os.environ.get("CCWIRE_SECRETS") == "all"
+_ALL = os.environ.get("CCWIRE_SECRETS") == "all" or bool(os.environ.get("CCWIRE_LONG"))
 _AT_ONCE = 5  # shapes per combination in the bounded part
 
 
