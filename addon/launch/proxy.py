@@ -52,6 +52,11 @@ def ca_cert(confdir: Path) -> Path:
     return confdir / "mitmproxy-ca-cert.pem"
 
 
+def is_written(certificate: Path) -> bool:
+    """Return whether the file is there and complete."""
+    return certificate.exists() and b"END CERTIFICATE" in certificate.read_bytes()
+
+
 def mitmproxy_program(name: str) -> str:
     """Return the Python program that runs `mitmdump`, `mitmweb` or `mitmproxy`."""
     return _PROGRAM.format(name)
@@ -255,7 +260,8 @@ class Proxy:
         while time.monotonic() < deadline:
             output = self._output()
             ports = [int(port) for port in _LISTENING.findall(output)]
-            if len(ports) >= len(self._modes) and _CAPTURING in output and self.ca_cert.exists():
+            is_ready = _CAPTURING in output and is_written(self.ca_cert)
+            if len(ports) >= len(self._modes) and is_ready:
                 self.port = next(port for port in ports if port != self.reverse_port)
                 return
             if self._process.poll() is not None or (b"rror" in output and b"address" in output):

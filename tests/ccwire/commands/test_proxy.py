@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from addon.launch.proxy import ADD_ON, free_port
+from addon.launch.proxy import ADD_ON, free_port, is_written
 from ccwire.cli import main
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.demo.stand_in.server import StandIn
@@ -214,7 +214,7 @@ def test_it_captures_and_ends_cleanly_at_ctrl_c(tmp_path: Path) -> None:
         environment = dict(word.split("=") for word in variables[:-1])
         certificate = environment["NODE_EXTRA_CA_CERTS"]
         assert certificate == str(tmp_path / ".mitmproxy" / "mitmproxy-ca-cert.pem")
-        until(Path(certificate).exists, 20)
+        until(lambda: is_written(Path(certificate)), 20)
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({"https": environment["HTTPS_PROXY"]}),
             urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)),
