@@ -360,7 +360,7 @@ def test_a_real_session_with_three_subagents(
     said = page.evaluate("document.getElementById('verdict').textContent")
     assert said.startswith(f"{calls} of {calls} ")
     assert sentence in said
-    page.until("document.querySelector('.lane-labels div')")  # drawn when its size is known
+    page.until("document.querySelectorAll('.lane-labels div').length > 0")  # drawn by an observer
     lanes = page.evaluate(
         "[...document.querySelectorAll('.lane-labels div')].map((e) => e.textContent)"
     )
