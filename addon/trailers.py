@@ -13,7 +13,7 @@ from typing import Any
 import h11
 from mitmproxy import http
 from mitmproxy.addonmanager import Loader
-from mitmproxy.proxy import commands
+from mitmproxy.proxy import commands, events
 
 logger = logging.getLogger("ccwire")
 
@@ -35,12 +35,12 @@ class Trailers:
             logger.warning(f"{_NOT_POSSIBLE} ({error})")
 
 
-def _change(http1: Any, events: Any) -> None:
+def _change(http1: Any, http_events: Any) -> None:
     if isinstance(http1.make_body_reader, _Readers):
         return  # the add-on was loaded before
     server, client, both = http1.Http1Server, http1.Http1Client, http1.Http1Connection
-    kinds = {events.RequestEndOfMessage: events.RequestTrailers}
-    kinds[events.ResponseEndOfMessage] = events.ResponseTrailers
+    kinds = {http_events.RequestEndOfMessage: http_events.RequestTrailers}
+    kinds[http_events.ResponseEndOfMessage] = http_events.ResponseTrailers
     for holder, name, value in (
         (http1, "make_body_reader", _Readers(http1.make_body_reader)),
         (both, "read_body", _reading(both.read_body, kinds)),
@@ -66,6 +66,10 @@ class _Reader:
         self.read_eof = reader.read_eof
         self.trailers: http.Headers | None = None
 
+    @property
+    def is_in_trailers(self) -> bool:
+        return bool(getattr(self._reader, "_reading_trailer", False))
+
     def __call__(self, buffer: Any) -> Any:
         event = self._reader(buffer)
         if isinstance(event, h11.EndOfMessage) and event.headers:
@@ -79,6 +83,8 @@ def _reading(read_body: Method, kinds: dict[type, type]) -> Method:
 
     def wrapped(self: Any, event: Any) -> Steps:
         reader: _Reader = self.body_reader
+        if not (reader.is_in_trailers or _may_end(event)):
+            return read_body(self, event)
 
         def with_trailers(command: Any) -> list[Any]:
             end: Any = getattr(command, "event", None)
@@ -87,9 +93,18 @@ def _reading(read_body: Method, kinds: dict[type, type]) -> Method:
             trailers, reader.trailers = reader.trailers, None
             return [type(command)(kinds[type(end)](end.stream_id, trailers)), command]
 
-        yield from _replaced(read_body(self, event), with_trailers)
+        return _replaced(read_body(self, event), with_trailers)
 
     return wrapped
+
+
+def _may_end(event: Any) -> bool:
+    """Return whether the last chunk may be among the data, also if it began in the data before.
+
+    Trailers come after it only. Most data has none, and must not cost more than without them.
+    """
+    data = event.data if isinstance(event, events.DataReceived) else b""
+    return b"0\r\n" in data or data[:1] in (b"\r", b"\n")
 
 
 def _sending(send: Method, kinds: tuple[type, ...]) -> Method:
@@ -98,18 +113,24 @@ def _sending(send: Method, kinds: tuple[type, ...]) -> Method:
     def wrapped(self: Any, event: Any) -> Steps:
         if type(event) in kinds:
             self.trailers = event.trailers  # the end of the message follows
-            return
-        trailers, self.trailers = getattr(self, "trailers", None), None
+            return _nothing()
+        if getattr(self, "trailers", None) is None:
+            return send(self, event)
+        trailers, self.trailers = self.trailers, None
 
         def with_trailers(command: Any) -> list[Any]:
             is_data = isinstance(command, commands.SendData)
-            if trailers is None or not is_data or command.data != _LAST_CHUNK + b"\r\n":
+            if not is_data or command.data != _LAST_CHUNK + b"\r\n":
                 return [command]
             return [commands.SendData(self.conn, _LAST_CHUNK + bytes(trailers) + b"\r\n")]
 
-        yield from _replaced(send(self, event), with_trailers)
+        return _replaced(send(self, event), with_trailers)
 
     return wrapped
+
+
+def _nothing() -> Steps:
+    yield from ()
 
 
 def _replaced(steps: Steps, replace: Callable[[Any], list[Any]]) -> Steps:

@@ -45,6 +45,7 @@ _BATCH_SECONDS = 0.02  # so long jobs are collected, before the recorder is woke
 _IDLE_SECONDS = 0.5
 _SETTLE_SECONDS = 0.1
 _CLOSING_SECONDS = 14.0
+_WORTH_REPORTING = 1 << 20  # bytes read; the proxy needs to know it only roughly
 _RESTART_SECONDS = 1.0
 _LONGEST_RESTART_SECONDS = 60.0
 _SHORT_LIFE_SECONDS = 10.0  # of a process that may be killed again at once, for its memory
@@ -272,7 +273,7 @@ def main(reports: int, journal: str, paths: list[str]) -> None:
     place = CapturePaths.from_arguments(paths)
     folder = JournalFolder.join(Path(journal))
     recording = JournalRecorder(folder, take_over(place, folder))
-    log.send(0)  # the first report means that the process is running
+    log.send(0, at_once=True)  # the first report means that the process is running
     while True:
         has_ended, is_idle = _wait(0.0 if recording.has_more else _pause(recording))
         if has_ended:
@@ -280,10 +281,10 @@ def main(reports: int, journal: str, paths: list[str]) -> None:
         recording.step()
         if is_idle and not recording.is_due:
             recording.idle()
-        log.send(recording.read)
+        log.send(recording.read, at_once=is_idle)
     recording.finish()
     folder.remove()  # the proxy may have been killed
-    log.send(recording.read)
+    log.send(recording.read, at_once=True)
 
 
 def _pause(recording: JournalRecorder) -> float:
@@ -315,9 +316,10 @@ class _PipeLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self._unsent.append((record.levelno, self.format(record)))
 
-    def send(self, read: int) -> None:
-        """Report what was logged, and how much of the journal was read, if anything is new."""
-        if not self._unsent and read == self._read:
+    def send(self, read: int, *, at_once: bool = False) -> None:
+        """Report what was logged and how much of the journal was read, if that is news."""
+        is_news = read - self._read >= _WORTH_REPORTING or (at_once and read != self._read)
+        if not self._unsent and not is_news:
             return
         data = pickle.dumps((read, self._unsent), 5)
         with contextlib.suppress(OSError):  # the proxy has exited
