@@ -177,11 +177,11 @@ class Journal:
                 raise OSError(errno.ENOSPC, "the recorder is too far behind")
             self._open(flow)
             frame = begun_frame(request, process, is_owned=is_owned)
-            self._write(flow, (frame,), len(frame))
+            self._write(flow, frame, sum(map(len, frame)))
         except OSError as error:
             self.is_gone = self.is_gone or error.errno == errno.ENOENT
             without = replace(request, body=b"")
-            self._append(flow, begun_frame(without, process, is_owned=is_owned))
+            self._append(flow, b"".join(begun_frame(without, process, is_owned=is_owned)))
             self._lose(flow)
 
     def _add(self, flow: _Flow, job: Job) -> None:

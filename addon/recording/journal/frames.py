@@ -43,12 +43,14 @@ _REQUEST_FIELDS = tuple(name for name in RequestSeen.__slots__ if name != "body"
 _RESPONSE_FIELDS = tuple(ResponseSeen.__slots__)
 
 
-def begun_frame(request: RequestSeen, owner: ClientProcess | None, *, is_owned: bool) -> bytes:
-    """Return the first frame of a file; an `Owned` follows unless `is_owned`."""
+def begun_frame(
+    request: RequestSeen, owner: ClientProcess | None, *, is_owned: bool
+) -> tuple[bytes, bytes]:
+    """Return the first frame of a file, its body apart; an `Owned` follows unless `is_owned`."""
     fields = {name: getattr(request, name) for name in _REQUEST_FIELDS}
     about = dump({"request": fields, "owned": is_owned, "process": _process_json(owner)})
     size = _LENGTH.size + len(about) + len(request.body)
-    return b"".join((_HEAD.pack(_BEGUN, size), _LENGTH.pack(len(about)), about, request.body))
+    return _HEAD.pack(_BEGUN, size) + _LENGTH.pack(len(about)) + about, request.body
 
 
 def frame_of(job: Answered | Lost | Ended | Owned) -> bytes:

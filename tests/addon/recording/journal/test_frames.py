@@ -36,7 +36,7 @@ JOBS: list[Job] = [
 ]
 FRAMES = b"".join(
     (
-        begun_frame(REQUEST, PROCESS, is_owned=True),
+        *begun_frame(REQUEST, PROCESS, is_owned=True),
         frame_of(Answered("flow", RESPONSE)),
         chunk_frame(3.5, b"data \0\xff"),
         frame_of(Lost("flow")),
@@ -66,7 +66,7 @@ def test_a_cut_frame_is_no_job() -> None:
 
 def test_jobs_wait_for_the_process() -> None:
     parser = FrameParser("flow")
-    begun = begun_frame(REQUEST, None, is_owned=False)
+    begun = b"".join(begun_frame(REQUEST, None, is_owned=False))
     ended = frame_of(Ended("flow", 4.5, "http_end", None))
     assert parser.feed(begun + chunk_frame(3.5, b"x") + ended) == []
     assert parser.feed(frame_of(Owned("flow", PROCESS))) == [
@@ -79,7 +79,7 @@ def test_jobs_wait_for_the_process() -> None:
 
 def test_jobs_whose_process_is_never_found_are_flushed() -> None:
     parser = FrameParser("flow")
-    assert parser.feed(begun_frame(REQUEST, None, is_owned=False)) == []
+    assert parser.feed(b"".join(begun_frame(REQUEST, None, is_owned=False))) == []
     assert parser.flush() == [Begun(REQUEST, None)]
     assert parser.flush() == []
 
