@@ -1,81 +1,61 @@
 """Runs a command in the user's terminal behind a proxy: signals and exit code pass through."""
 
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FrameType
 
 from addon.launch.proxy import Proxy, ProxyError
+from addon.launch.run_signals import RunSignals
 from ccwire.wire.safe_text import one_line
 
 _WATCH_SECONDS = 0.2
-# Only this process receives these; Ctrl-C and Ctrl-\ reach the child from the terminal.
-_PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
-_LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
+
+
+class NotStarted(Exception):
+    """The command cannot be started; the message is one sentence."""
+
+
+def run_behind(
+    proxy: Proxy,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    signals: RunSignals,
+    afterwards: Callable[[], None],
+) -> int:
+    """Run the command, then `afterwards`; return the exit code, 128 + n if signal n ended it.
+
+    The proxy is restarted if it dies, until `afterwards` returns. Raise NotStarted if the command
+    cannot be started.
+    """
+    with _watched(proxy):
+        with signals.running() as started:
+            child = _child(command, environment)
+            started(child)
+            code = child.wait()
+        afterwards()
+    signals.end()
+    return code if code >= 0 else 128 - code
+
+
+def _child(command: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(list(command), env=dict(environment))
+    except OSError as error:
+        raise NotStarted(f"{command[0]} could not be started: {error.strerror}.") from error
 
 
 @contextmanager
-def exit_on_signals() -> Iterator[None]:
-    """Exit by an exception on the signals that would end this process, so that the proxy ends too.
-
-    While a command runs, `run_behind` passes the signals on to it instead.
-    """
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    ending = [number for number in _PASSED_ON if signal.getsignal(number) is signal.SIG_DFL]
-    for number in ending:
-        signal.signal(number, leave)
+def _watched(proxy: Proxy) -> Iterator[None]:
+    ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(proxy, ended, say), daemon=True)
+    watcher.start()
     try:
         yield
     finally:
-        for number in ending:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def run_behind(proxy: Proxy, command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run the command and return its exit code, or 128 + n if signal n ended it.
-
-    Raise OSError if it cannot be started.
-    """
-    child: subprocess.Popen[bytes] | None = None
-    early: list[int] = []
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        if child is None:
-            early.append(number)
-        elif number in _PASSED_ON:
-            child.send_signal(number)
-
-    # Set before the child starts, which inherits what is ignored: what the user chose with nohup,
-    # and nothing else.
-    signals = (*_PASSED_ON, *_LEFT_TO_THE_CHILD)
-    handled = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
-    previous = {number: signal.signal(number, pass_on) for number in handled}
-    try:
-        child = subprocess.Popen(list(command), env=dict(environment))
-        for number in early:
-            child.send_signal(number)
-        return _wait(child, proxy)
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _wait(child: subprocess.Popen[bytes], proxy: Proxy) -> int:
-    ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(proxy, ended, _print), daemon=True)
-    watcher.start()
-    try:
-        code = child.wait()
-    finally:
         ended.set()
         watcher.join()
-    return code if code >= 0 else 128 - code
 
 
 def _watch(proxy: Proxy, ended: threading.Event, say: Callable[[str], None]) -> None:
@@ -92,5 +72,6 @@ def _watch(proxy: Proxy, ended: threading.Event, say: Callable[[str], None]) -> 
         say("the proxy is running again; you can continue.")
 
 
-def _print(text: str) -> None:
+def say(text: str) -> None:
+    """Print one line while the command may own the terminal."""
     print(f"\r\nccwire: {one_line(text)}\r", file=sys.stderr, flush=True)

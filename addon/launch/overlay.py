@@ -1,6 +1,8 @@
 """The `--settings` file of one run: the user's own settings with our hooks and variables added.
 
-The user's settings files do not change.
+The user's settings files do not change. A session that goes to the background is restarted later
+with the same arguments, by the client's own service. A file of this run does not exist any more by
+then, and the session would not start, so our hooks alone are given as JSON to these releases.
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ from addon.claude_settings.files import installed_scopes
 from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
 from addon.launch.arguments import (
+    KEPT_SINCE,
     client_in,
     is_json,
     merged_settings,
@@ -22,6 +25,7 @@ from addon.launch.arguments import (
 )
 from addon.launch.client_settings import settings_text
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.versions import Version
 
 
 class OverlayError(Exception):
@@ -53,12 +57,23 @@ def with_overlay(
     hooks = hook_settings(hook_command(), events_for(version))["hooks"] if wants_hooks else {}
     merged = merged_settings(settings_value(given.value), hooks, variables or {})
     text = orjson.dumps(merged)
-    if given.value is not None and is_json(given.value):  # it may contain a key: write no file
+    if _is_inline(version, given.value, variables):
         return [*start, "--settings", text.decode(), *given.arguments]
     overlay = scratch / "settings.json"
     overlay.touch(mode=0o600)
     overlay.write_bytes(text)
     return [*start, "--settings", str(overlay), *given.arguments]
+
+
+def _is_inline(version: Version, given: str | None, variables: Mapping[str, str] | None) -> bool:
+    """Return whether the JSON itself is the argument, and not a file that ends with this run.
+
+    The user's JSON may contain a key, so it is written to no file. What is not on the command line
+    already, a key in the user's file or the proxy's password, is not put there.
+    """
+    if given is not None:
+        return is_json(given)
+    return not variables and version >= KEPT_SINCE
 
 
 def settings_value(given: str | None) -> Mapping[str, Any]:

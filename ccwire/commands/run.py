@@ -4,19 +4,32 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from addon.hooks.sessions import default_sessions_path
 from addon.identity.processes import can_find_processes
+from addon.launch.arguments import client_in, may_use_service
+from addon.launch.background import (
+    LIMIT_HOURS,
+    LINGER_SECONDS,
+    Background,
+    Patience,
+    background_of,
+    foreign_service,
+    wait_for_background,
+)
 from addon.launch.child import child_environment
-from addon.launch.client import exit_on_signals, run_behind
+from addon.launch.client import NotStarted, run_behind
 from addon.launch.overlay import OverlayError, with_overlay
 from addon.launch.overrides import overriding, repeated
 from addon.launch.plan import Plan, PlanError, plan_run
 from addon.launch.proxy import Proxy, ProxyError
 from addon.launch.proxy_log import connections, troubles
+from addon.launch.run_signals import CutShort, RunSignals
 from addon.lifetime import scratch
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
@@ -53,6 +66,14 @@ from ccwire.wire.format import run_id
     show_default=True,
     help="Give the command a proxy, or also a base URL if it obeys no proxy.",
 )
+@click.option(
+    "--linger",
+    metavar="SECONDS",
+    type=click.IntRange(min=0),
+    default=LINGER_SECONDS,
+    show_default=True,
+    help="Keep capturing an idle background session for this long.",
+)
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
 @click.option("--quiet", is_flag=True, help="Print only what failed, and no summary.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -64,13 +85,15 @@ def command(
     upstream: str | None,
     more_hosts: tuple[str, ...],
     via: str,
+    linger: int,
     open_report: bool,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
     """Run COMMAND (`claude …`, or anything that starts it) and capture what it sends.
 
-    The exit code is the command's own.
+    A client that continues in the background is captured until it has finished. The exit code is
+    the command's own.
     """
     program = _program(command[0])
     try:
@@ -94,7 +117,7 @@ def command(
     password = _password(via)
     run = run_id(started, secrets.token_hex(2))
     scratch.remove_stale()
-    with exit_on_signals():
+    with RunSignals() as signals:
         proxy = Proxy(
             captures,
             folder=scratch.new_folder(),
@@ -109,29 +132,52 @@ def command(
             clients=os.getpid(),
             password=password,
         )
+        code = 0
+
+        def wait() -> None:
+            _wait_for_background(claude_dir, run, linger, signals, quiet=quiet)
+
         try:
-            with proxy:
-                child = _environment(plan, proxy, [program, *command[1:]], run, password)
-                code = _run(plan, proxy, [program, *command[1:]], child, claude_dir)
-            log = proxy.log_text()
-        except OverlayError as error:
-            raise UserError(str(error)) from error
-        except ProxyError as error:
-            raise UserError(f"the proxy did not start: {error}") from error
-        except OSError as error:
-            raise UserError(f"{command[0]} could not be started: {error.strerror}.") from error
-    if quiet:
-        reasons = failures_since(captures, started)
-    else:
-        had_base_url = plan.detour is not None
-        reasons = run_reasons(captures, started, connections(log), had_base_url=had_base_url)
-    for sentence in without_repeats(troubles(log), reasons):
-        echo(f"ccwire: {sentence}", err=True)
-    if not quiet:
-        print_run_summary(error_console(), captures, claude_dir, started)
+            with _started(proxy):
+                words = [program, *command[1:]]
+                child = _environment(plan, proxy, words, run, password)
+                words = _with_hooks(plan, proxy, words, child, claude_dir)
+                code = run_behind(proxy, words, child, signals, wait)
+            _print_end(
+                captures,
+                claude_dir,
+                started,
+                proxy.log_text(),
+                had_base_url=plan.detour is not None,
+                service=_service(command, claude_dir, run, started),
+                quiet=quiet,
+            )
+        except CutShort:
+            echo(f"ccwire: stopped without a summary; the captures are in {captures}", err=True)
+            ctx.exit(code)
     if open_report:
         _open_report(ctx, captures, claude_dir)
     ctx.exit(code)
+
+
+@contextmanager
+def _started(proxy: Proxy) -> Iterator[None]:
+    """The proxy runs in this block; report in one sentence why the command was not run."""
+    try:
+        with proxy:
+            yield
+    except (OverlayError, NotStarted) as error:
+        raise UserError(str(error)) from error
+    except ProxyError as error:
+        raise UserError(f"the proxy did not start: {error}") from error
+
+
+def _service(command: tuple[str, ...], claude_dir: Path, run: str, started: float) -> int | None:
+    """Return a background service that may have made the command's calls."""
+    words = client_in(command)
+    if words is None or not may_use_service(command[words:]):
+        return None
+    return foreign_service(claude_dir, run, started)
 
 
 def _password(via: str) -> str | None:
@@ -163,10 +209,10 @@ def _environment(
     )
 
 
-def _run(
+def _with_hooks(
     plan: Plan, proxy: Proxy, command: list[str], environment: dict[str, str], claude_dir: Path
-) -> int:
-    """Run the command behind the proxy and return its exit code."""
+) -> list[str]:
+    """Return the command with our hooks, and print what the user's settings override."""
     assert proxy.folder is not None
     named = [plan.detour.variable] if plan.detour else []
     ours = repeated(environment, plan.settings, named)
@@ -175,7 +221,63 @@ def _run(
         environment, plan.settings, plan.road.hosts, arguments != command, named
     ):
         echo(f"ccwire: {sentence}", err=True)
-    return run_behind(proxy, arguments, environment)
+    return arguments
+
+
+def _wait_for_background(
+    claude_dir: Path, run: str, linger: int, signals: RunSignals, *, quiet: bool
+) -> None:
+    """Keep the proxy for clients in the background, and print what becomes of them."""
+
+    def say(found: Background) -> None:
+        if quiet:
+            return
+        or_idle = f" or been idle for {linger} s" if found.sessions else ""
+        echo(
+            f"ccwire: Claude Code continues in the background ({found.names}); capturing until it"
+            f" has ended{or_idle}, at most {LIMIT_HOURS} hours. Ctrl-C stops capturing.",
+            err=True,
+        )
+
+    left = wait_for_background(
+        lambda: background_of(claude_dir, run),
+        lambda: signals.stops_waiting,
+        say,
+        Patience(idle=linger),
+        now=time.monotonic,
+        sleep=time.sleep,
+    )
+    if left.clients:
+        commands = " and ".join(f"`claude stop {session}`" for session in left.sessions)
+        stop = f": {commands} before you continue it" if commands else ""
+        echo(
+            f"ccwire: {left.names} still runs, and its calls fail from now on, because they go to"
+            f" the proxy of this run, which ends{stop}",
+            err=True,
+        )
+
+
+def _print_end(
+    captures: Path,
+    claude_dir: Path,
+    started: float,
+    log: str,
+    *,
+    had_base_url: bool,
+    service: int | None,
+    quiet: bool,
+) -> None:
+    """Print what failed and, unless `quiet`, the summary."""
+    if quiet:
+        reasons = failures_since(captures, started)
+    else:
+        reasons = run_reasons(
+            captures, started, connections(log), had_base_url=had_base_url, service=service
+        )
+    for sentence in without_repeats(troubles(log), reasons):
+        echo(f"ccwire: {sentence}", err=True)
+    if not quiet:
+        print_run_summary(error_console(), captures, claude_dir, started)
 
 
 def _open_report(ctx: click.Context, captures: Path, claude_dir: Path) -> None:

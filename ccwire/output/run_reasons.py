@@ -18,12 +18,20 @@ _MOST_HOSTS = 5
 
 
 def run_reasons(
-    captures: Path, moment: float, connections: Connections | None, *, had_base_url: bool = False
+    captures: Path,
+    moment: float,
+    connections: Connections | None,
+    *,
+    had_base_url: bool = False,
+    service: int | None = None,
 ) -> list[str]:
-    """Return the sentences for a run that started at that time; none if all is well."""
+    """Return the sentences for a run that started at that time; none if all is well.
+
+    `service` is a process that may have made the command's calls, and does not use the proxy.
+    """
     unknown = _exchanges_since(captures / UNKNOWN, moment)
     exchanges = [*_known(captures, moment), *unknown]
-    return reasons_for(exchanges, unknown, connections, had_base_url=had_base_url)
+    return reasons_for(exchanges, unknown, connections, had_base_url=had_base_url, service=service)
 
 
 def failures_since(captures: Path, moment: float) -> list[str]:
@@ -54,12 +62,13 @@ def reasons_for(
     connections: Connections | None,
     *,
     had_base_url: bool = False,
+    service: int | None = None,
 ) -> list[str]:
     """Return the sentences for these exchanges, of which some are in `unknown/`. Pure."""
     sentences = [*_failures(exchanges)]
     calls = [exchange for exchange in exchanges if exchange.kind in CALL_KINDS]
     if not calls:
-        sentences.append(f"{_nothing(exchanges)}: {_why(connections, had_base_url)}")
+        sentences.append(f"{_nothing(exchanges)}: {_why(connections, had_base_url, service)}")
     if count := sum(exchange.kind in CALL_KINDS for exchange in unknown):
         sentences.append(f"{_counted(count, 'call')} could not be tied to a session: {UNKNOWN}/")
     return sentences
@@ -96,12 +105,18 @@ def _nothing(exchanges: Sequence[Exchange]) -> str:
     return f"no call was captured, only {_counted(len(exchanges), 'other request')}"
 
 
-def _why(connections: Connections | None, had_base_url: bool) -> str:
+def _why(connections: Connections | None, had_base_url: bool, service: int | None) -> str:
     if connections is None:
         return "the proxy was killed"
     if connections.untrusted:  # first: only hosts that are captured are counted
         hosts = _listed(list(connections.untrusted))
         return f"the command does not trust the proxy's certificate for {hosts}"
+    if service is not None:
+        return (
+            f"background sessions are run by a service of Claude Code (process {service}) that this"
+            " run did not start, and that does not use its proxy; end it and its sessions with"
+            " `claude daemon stop --any`, then run this again"
+        )
     if connections.others:
         return (
             f"the command connected to {_listed(list(connections.others))}, not captured;"

@@ -23,8 +23,11 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
         return
     reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
     rows = []
+    active: dict[str, float] = {}
     for folder in folders:
         session = reconciler.reconcile(folder)
+        if calls := [finding.at for finding in session.calls if finding.at is not None]:
+            active[folder.name] = max(calls)
         totals = totals_of(session)
         tokens = totals.wire.total
         unpriced = " + unpriced" if totals.wire.unpriced else ""
@@ -49,12 +52,13 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     ]
     print_table(to, columns, rows)
     to.print(f"captures: {captures}", soft_wrap=True)
+    if not active:
+        return
+    latest = max(active, key=lambda name: active[name])
     elsewhere = "" if captures == captures_dir(None).absolute() else f" --captures {captures}"
     if claude_dir != default_claude_dir(None, os.environ):
         elsewhere += f" --claude-dir {claude_dir}"
-    to.print(
-        f"next: {command_line('reconcile')} {short_id(folders[-1].name)}{elsewhere}", soft_wrap=True
-    )
+    to.print(f"next: {command_line('reconcile')} {short_id(latest)}{elsewhere}", soft_wrap=True)
 
 
 def _verdict(unexplained: int, findings: int) -> str:

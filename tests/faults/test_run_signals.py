@@ -53,6 +53,37 @@ threads = [threading.Thread(target=call) for _ in range(3)]
 [thread.join() for thread in threads]
 """
 
+# One call; then it ends when it may, with code 7.
+ENDING = """\
+import http.client, os, ssl, sys, time
+address = os.environ["HTTPS_PROXY"].removeprefix("http://")
+context = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+connection = http.client.HTTPSConnection(address, context=context, timeout=30)
+connection.set_tunnel("api.anthropic.com", 443)
+connection.request("POST", "/v1/messages?beta=true", open("body", "rb").read())
+connection.getresponse().read()
+connection.close()
+open("port", "w").write(address.partition(":")[2])
+while not os.path.exists("end"):
+    time.sleep(0.05)
+sys.exit(7)
+"""
+
+# It leaves a client of the background service behind, as `claude --bg` does.
+BACKGROUND = f"""\
+import json, os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    os.makedirs(".claude/sessions")
+    record = {{"pid": os.getpid(), "sessionId": "0a1b2c3d-1", "kind": "bg", "status": "busy"}}
+    json.dump(record, open(f".claude/sessions/{{os.getpid()}}.json", "w"))
+    open("background", "w").write(str(os.getpid()))
+    time.sleep(600)
+while not os.path.exists("background"):
+    time.sleep(0.05)
+open("end", "w")
+{ENDING}"""
+
 
 WAITING = """\
 import os, time
@@ -191,6 +222,68 @@ def test_nothing_outlives_a_run_that_ends_while_it_restarts_its_proxy(
         check_gone(run, kind.name)
 
 
+def test_a_signal_at_the_end_of_a_run_does_not_cost_its_summary(tmp_path: Path) -> None:
+    with ending_slowly(tmp_path / "home") as (run, proxy):
+        run.process.send_signal(signal.SIGINT)
+        until(lambda: "Ctrl-C again skips the summary" in output_of(run), 10)
+        proxy.resume()
+        assert run.process.wait(60) == 7
+        check_gone(run)
+    assert "captures: " in output_of(run)
+    assert "next: " in output_of(run)
+    assert "Aborted" not in output_of(run)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_cuts_the_end_short_with_one_sentence(
+    kind: signal.Signals, tmp_path: Path
+) -> None:
+    with ending_slowly(tmp_path / "home") as (run, proxy):
+        run.process.send_signal(kind)
+        until(lambda: "Ctrl-C again skips the summary" in output_of(run), 10)
+        run.process.send_signal(kind)
+        assert run.process.wait(60) == 7
+        proxy.resume()
+        check_gone(run)
+    last = output_of(run).splitlines()[-1]
+    assert last == f"ccwire: stopped without a summary; the captures are in {run.home}/captures"
+    assert "Traceback" not in output_of(run)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_waiting_for_the_background_with_a_summary(
+    kind: signal.Signals, tmp_path: Path
+) -> None:
+    with (
+        StandIn(scenarios.named(SCENARIO)) as api,
+        running(tmp_path / "home", api, BACKGROUND) as run,
+    ):
+        until(lambda: "continues in the background (session 0a1b2c3d)" in output_of(run), 30)
+        assert run.process.poll() is None
+        os.killpg(run.process.pid, kind)
+        assert run.process.wait(60) == 7
+        (left,) = [process for process in run.alive() if process.ppid() != run.process.pid]
+        assert left.pid == int((run.home / "background").read_text())  # it belongs to the user
+        left.kill()
+        check_gone(run)
+        check_recorded(run, api, 0)
+    assert "session 0a1b2c3d still runs, and its calls fail from now on" in output_of(run)
+    assert "captures: " in output_of(run)
+
+
+def test_a_run_ends_with_the_last_client_in_the_background(tmp_path: Path) -> None:
+    with (
+        StandIn(scenarios.named(SCENARIO)) as api,
+        running(tmp_path / "home", api, BACKGROUND) as run,
+    ):
+        until(lambda: "continues in the background" in output_of(run), 30)
+        psutil.Process(int((run.home / "background").read_text())).kill()
+        assert run.process.wait(60) == 7
+        check_gone(run)
+    assert "still runs" not in output_of(run)
+    assert "captures: " in output_of(run)
+
+
 def test_the_folder_of_a_run_killed_together_with_its_proxy_goes_with_the_next(
     tmp_path: Path,
 ) -> None:
@@ -237,6 +330,22 @@ def test_no_process_outlives_a_demo(kind: signal.Signals, tmp_path: Path) -> Non
         run.process.send_signal(kind)
         run.process.wait(60)
         until(lambda: not run.alive(), GONE_SECONDS)
+
+
+@contextlib.contextmanager
+def ending_slowly(home: Path) -> Iterator[tuple[Run, psutil.Process]]:
+    """A run whose command has ended a while ago, and whose proxy has not: it is suspended."""
+    with StandIn(scenarios.named(SCENARIO)) as api, running(home, api, ENDING) as run:
+        proxy = _started_proxy(run)
+        proxy.suspend()
+        (home / "end").touch()
+        until(lambda: psutil.Process(run.process.pid).children() == [proxy], 30)
+        time.sleep(1.5)  # a signal in the first second is the client's
+        yield run, proxy
+
+
+def output_of(run: Run) -> str:
+    return (run.home / "output").read_text()
 
 
 def _started_proxy(run: Run) -> psutil.Process:

@@ -1,6 +1,13 @@
 import pytest
 
-from addon.launch.arguments import client_in, merged_settings, takes_settings, user_settings
+from addon.launch.arguments import (
+    client_in,
+    may_use_service,
+    merged_settings,
+    starts_session,
+    takes_settings,
+    user_settings,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +33,57 @@ def test_old_clients_and_subcommands_take_no_settings() -> None:
     assert not takes_settings(None, [])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        ["Explain this project."],
+        ["explain this"],
+        ["Stop"],
+        ["warum?"],
+        ["für"],
+        ["./notes.md"],
+        ["-p", "stop"],
+        ["-p"],
+        ["-c"],
+        ["--resume", "abc"],
+        ["--resume=abc"],
+        ["--model", "opus", "stop", "0a1b2c3d"],  # the client decides what `stop` is, as without us
+        ["--allowedTools", "Bash", "Read", "--", "mcp"],
+        ["--an-option-of-next-year", "-p", "hello"],
+        ["--settings", "own.json"],
+    ],
+)
+def test_a_line_that_starts_a_session_takes_settings(line: list[str]) -> None:
+    assert starts_session(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["stop", "0a1b2c3d"],
+        ["attach", "0a1b2c3d"],
+        ["mcp", "list"],
+        ["auto-mode", "defaults"],
+        ["remote-control"],
+        ["ultrareview"],
+        ["a-command-of-next-year", "-p", "--model", "opus"],
+        ["hello"],  # a prompt, or a command of next year
+        ["--update"],
+        ["--version"],
+        ["-v"],
+        ["--help"],
+        ["--claude-in-chrome-mcp"],
+        ["--an-option-of-next-year"],
+        ["--", "-p"],
+        ["--bg", "Explain this project."],
+        ["-p", "Explain this project.", "--background"],
+    ],
+)
+def test_any_other_line_is_left_alone(line: list[str]) -> None:
+    assert not starts_session(line)
+
+
 def test_the_users_settings_are_taken_out_of_the_arguments() -> None:
     given = user_settings(["-p", "x", "--settings", "a.json", "--model", "m", "--settings=b.json"])
     assert (given.value, given.arguments) == ("b.json", ["-p", "x", "--model", "m"])
@@ -41,3 +99,18 @@ def test_our_hooks_come_after_the_users_own() -> None:
         "hooks": {"Stop": [{"hooks": ["theirs"]}, "ours"], "SessionStart": ["ours"]},
     }
     assert own["hooks"] == {"Stop": [{"hooks": ["theirs"]}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "may"),
+    [
+        (["--bg", "Do it."], True),
+        (["-p", "Do it.", "--background"], True),
+        (["attach", "0a1b2c3d"], True),
+        (["stop", "0a1b2c3d"], False),
+        (["logs", "attach"], False),
+        ([], False),
+    ],
+)
+def test_what_may_let_a_service_work(arguments: list[str], may: bool) -> None:
+    assert may_use_service(arguments) is may

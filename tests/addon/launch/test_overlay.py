@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from addon.claude_settings.hooks_text import hook_command, hook_settings
+from addon.launch.client_settings import settings_text
 from addon.launch.overlay import OverlayError, settings_value, with_overlay
 
 
@@ -38,8 +39,36 @@ def test_our_hooks_are_added_if_the_client_ignores_the_installed_ones(
     if not adds:
         assert got == command
         return
-    assert got == [command[0], "--settings", str(scratch / "settings.json"), "-p", "hello"]
-    assert "SessionStart" in json.loads(Path(got[2]).read_text())["hooks"]
+    assert got == [command[0], "--settings", got[2], "-p", "hello"]
+    assert "SessionStart" in json.loads(settings_text(got[2]))["hooks"]
+
+
+@pytest.mark.parametrize(
+    ("version", "own", "variables", "in_file"),
+    [
+        ("2.1.325", False, {}, False),
+        ("2.1.138", False, {}, True),  # these leave a file of their own for each JSON
+        ("2.1.325", True, {}, True),  # it may contain a key
+        ("2.1.325", False, {"HTTPS_PROXY": "http://ccwire:secret@127.0.0.1:1"}, True),
+    ],
+)
+def test_only_hooks_are_given_without_a_file(
+    tmp_path: Path, version: str, own: bool, variables: dict[str, str], in_file: bool
+) -> None:
+    """A session in the background is restarted with them when the run's files are gone."""
+    (tmp_path / "own.json").write_text('{"model": "m"}')
+    given = ["--settings", str(tmp_path / "own.json")] if own else []
+    command = [client(tmp_path, version), "-p", "hello", *given]
+    got = with_overlay(command, tmp_path / "none", tmp_path, tmp_path, variables)
+    assert got[1] == "--settings"
+    assert (got[2] == str(tmp_path / "settings.json")) == in_file
+    assert "SessionStart" in json.loads(settings_text(got[2]))["hooks"]
+
+
+def test_a_session_for_the_background_gets_nothing_that_it_would_keep(tmp_path: Path) -> None:
+    command = [client(tmp_path, "2.1.325"), "--bg", "Explain this project."]
+    variables = {"HTTPS_PROXY": "http://127.0.0.1:1"}
+    assert with_overlay(command, tmp_path, tmp_path, tmp_path, variables) == command
 
 
 def test_settings_given_as_json_are_written_to_no_file(tmp_path: Path) -> None:

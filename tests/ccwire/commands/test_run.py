@@ -261,7 +261,7 @@ def test_the_hooks_are_added_for_this_run_and_the_users_settings_kept(home: Path
     claude.write_text(
         "#!/bin/sh\n"
         'if [ "$1" = --version ]; then echo "2.1.325 (Claude Code)"; exit; fi\n'
-        'echo "$1"; cat "$2"; shift 2; echo; echo "$@"\n'
+        'echo "$1"; cat "$2"; shift 2; echo; echo "$@"\n'  # the user's file is merged into one
     )
     claude.chmod(0o755)
     own = home / "own.json"
@@ -273,6 +273,23 @@ def test_the_hooks_are_added_for_this_run_and_the_users_settings_kept(home: Path
     assert '"SessionStart"' in overlay
     assert "hook.py" in overlay
     assert rest == "-p hi --verbose"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [["stop", "0a1b2c3d"], ["attach", "0a1b2c3d"], ["mcp", "list"], ["--update"], ["--bg", "Go."]],
+)
+def test_a_line_that_may_start_no_session_reaches_the_client_as_it_is(
+    home: Path, line: list[str]
+) -> None:
+    claude = home / "claude"
+    claude.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = --version ]; then echo "2.1.325 (Claude Code)"; exit; fi\n'
+        'echo "$@"\n'
+    )
+    claude.chmod(0o755)
+    assert run(home, "--quiet", str(claude), *line).stdout == " ".join(line) + "\n"
 
 
 def test_a_password_is_made_where_processes_are_not_shown(

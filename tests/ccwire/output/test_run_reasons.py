@@ -37,6 +37,16 @@ def test_a_command_that_never_connected() -> None:
     assert sentence.endswith("did it start the client?")
 
 
+def test_a_service_that_this_run_did_not_start_is_the_reason() -> None:
+    for found in ([], [exchange("event_logging")]):
+        (sentence,) = reasons_for(found, [], Connections(1, {"github.com": 1}), service=4711)
+        assert (
+            ": background sessions are run by a service of Claude Code (process 4711)" in sentence
+        )
+        assert "`claude daemon stop --any`" in sentence
+    assert reasons_for([exchange()], [], Connections(1), service=4711) == []
+
+
 def test_hosts_that_are_not_captured_are_named() -> None:
     (sentence,) = reasons_for([], [], Connections(3, {"gw.test": 2, "b.test": 1, "c.test": 1}))
     assert sentence == (

@@ -1,0 +1,48 @@
+"""The summary after a run: which session it names as the next to look at."""
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import orjson
+import pytest
+
+from ccwire.output.run_summary import print_run_summary
+from ccwire.output.terminal import SafeConsole
+from ccwire.wire.format import MANIFEST
+from lab.made_session import MadeSession
+
+BEGIN = 1_794_000_000.0
+FIRST, SECOND, SILENT = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "012")
+
+
+def write(folder: Path, session_id: str, now: float, *, is_call: bool = True) -> None:
+    made = MadeSession(session_id, now=now)
+    made.prompt("Please look at the file.")
+    made.call(("text",), output=9)
+    if not is_call:
+        made.exchanges = [replace(e, kind="event_logging", usage={}) for e in made.exchanges]
+    made.write(folder / "claude", folder / "captures")
+    manifest = folder / "captures" / session_id / MANIFEST
+    manifest.write_bytes(orjson.dumps({**orjson.loads(manifest.read_bytes()), "last_seen": now}))
+
+
+def next_line(folder: Path) -> str | None:
+    text = StringIO()
+    to = SafeConsole(file=text, width=200)
+    print_run_summary(to, folder / "captures", folder / "claude", BEGIN)
+    lines = [line for line in text.getvalue().splitlines() if line.startswith("next: ")]
+    return lines[0].split(" --captures ")[0].split()[-1] if lines else None
+
+
+@pytest.mark.parametrize(("first", "second"), [(10, 20), (20, 10)])
+def test_the_session_with_the_last_call_is_next(tmp_path: Path, first: int, second: int) -> None:
+    write(tmp_path, FIRST, BEGIN + first)
+    write(tmp_path, SECOND, BEGIN + second)
+    write(tmp_path, SILENT, BEGIN + 99, is_call=False)
+    assert next_line(tmp_path) == (FIRST if first > second else SECOND)[:8]
+
+
+def test_without_a_call_nothing_is_next(tmp_path: Path) -> None:
+    write(tmp_path, SILENT, BEGIN + 99, is_call=False)
+    assert next_line(tmp_path) is None
