@@ -129,7 +129,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> RecorderRig:
     form = ("content-type", "application/x-www-form-urlencoded")
     rig.whole("form", "s-1", headers=[*_of("s-1"), form], body=b"a=1&b=2&b=3")
     rig.whole("text", "s-1", body=b"plain")
-    rig.whole("probe", "s-1", body=b'{"model":"m","stream":true,"max_tokens":1,"messages":[]}')
+    probe = b'{"model":"m","stream":true,"max_tokens":1,"messages":[{"role":"user"}]}'
+    rig.whole("probe", "s-1", body=probe)
     for encoding in ("identity", "gzip"):
         rig.begin(encoding, "s-1")
         rig.answer(encoding, b"\0\xff", headers=[("content-encoding", encoding)])

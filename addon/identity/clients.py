@@ -81,10 +81,7 @@ class RunTree:
             return False
 
     def _is_marked(self, process: ClientProcess) -> bool:
-        try:
-            return bool(self._mark) and _mark_of(process.pid) == self._mark
-        except (psutil.Error, OSError):
-            return False
+        return bool(self._mark) and run_mark(process.pid) == self._mark
 
     def _may_own(self, uid: int) -> bool:
         """Return whether a process of the tree with this user hides its open files.
@@ -104,8 +101,12 @@ def client_of(client: Address, proxy: Address, process: ClientProcess | None) ->
     return Client(found.uid if found else None, process)
 
 
-def _mark_of(pid: int) -> str | None:
-    return psutil.Process(pid).environ().get(RUN_MARK)
+def run_mark(pid: int) -> str | None:
+    """Return the run that a process belongs to; None if there is none, or it cannot be read."""
+    try:
+        return psutil.Process(pid).environ().get(RUN_MARK)
+    except (psutil.Error, OSError):
+        return None
 
 
 def _hides_files(process: psutil.Process) -> bool:

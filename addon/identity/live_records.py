@@ -32,10 +32,11 @@ class LiveRecord:
 
 
 def live_records(claude_dir: Path) -> list[LiveRecord]:
-    folder = claude_dir / "sessions"
-    if not folder.is_dir():
+    try:
+        found = list((claude_dir / "sessions").iterdir())
+    except OSError:  # no folder, or not readable
         return []
-    paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+    paths = sorted(path for path in found if _NAME.fullmatch(path.name))
     return [record for path in paths if (record := read_live_record(path))]
 
 

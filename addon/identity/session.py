@@ -13,8 +13,6 @@ from ccwire.wire.format import UNKNOWN, is_session_id
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.vocabulary import IdentifiedBy
 
-SESSION_HEADER = "x-claude-code-session-id"
-
 _USER_ID = re.compile(r"_session_([A-Za-z0-9-]+)$")
 _USER_AGENT = re.compile(r"claude-(?:cli|code)/([0-9][^\s(;,]*)\s*(?:\(([^)]*)\))?")
 _TELEMETRY_SESSION = re.compile(rb'"session_?[iI][dD]\\*"\s*:\s*\\*"([A-Za-z0-9-]{1,64})\\*"')

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from addon.identity.session import is_usable
-from ccwire.wire.format import ERROR_LINE_SECONDS, SYNTHETIC_MODEL
+from ccwire.wire.format import SYNTHETIC_MODEL, may_report
 from ccwire.wire.json_text import as_dict, parse_json, text
 from ccwire.wire.regular_file import open_regular
 from ccwire.wire.times import instant
@@ -52,11 +52,14 @@ class TranscriptIds:
         return next((self._sessions[name] for name in ids if name in self._sessions), None)
 
     def session_reporting(self, failed_at: float) -> str | None:
-        """Return the session with a line about a call that failed at that time, if only one has."""
+        """Return the session with a line about a call that failed at that time, if only one has.
+
+        A session that began later does not report it.
+        """
         found = {
             session_id
             for at, session_id in self._errors
-            if 0 <= at - failed_at <= ERROR_LINE_SECONDS
+            if may_report(at, failed_at) and not failed_at < self._began.get(session_id, at) < at
         }
         return found.pop() if len(found) == 1 else None
 

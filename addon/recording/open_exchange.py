@@ -1,16 +1,18 @@
 """An exchange in flight: what is known of it so far, and what is written of that. Pure."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from addon.identity.processes import ClientProcess
 from addon.identity.session import Identity
-from addon.recording.content.exchange_files import head, whole_file
+from addon.recording.content.body import joined_headers
+from addon.recording.content.exchange_files import FinishedAnswer, head, whole_file
 from addon.recording.content.request import RequestRecord
-from addon.recording.content.response import NoAnswer, PlainAnswer
+from addon.recording.content.response import NoAnswer, PlainAnswer, as_asked
 from addon.recording.content.streamed import StreamedAnswer
 from addon.recording.jobs import RequestSeen, ResponseSeen
 from addon.storage.folder import Slot
+from ccwire.wire.vocabulary import EndedBy
 
 
 @dataclass(slots=True)
@@ -47,6 +49,31 @@ class OpenExchange:
     def last_seen(self) -> float:
         """When something of it was seen last."""
         return self.last_byte or (self.response.at if self.response else self.request_ended)
+
+    def finish(self, ended_by: EndedBy, error: str | None) -> FinishedAnswer:
+        """Return the answer, incomplete if it is not what was asked for.
+
+        A status below 200 announces another answer or another protocol.
+        """
+        answer, response, base = (
+            self.answer.finish(ended_by, error),
+            self.response,
+            self.record.base,
+        )
+        if response is None:
+            return answer
+        if 100 <= response.status < 200:
+            error = answer.error or f"what follows status {response.status} is not captured"
+            return replace(answer, complete=False, error=error)
+        if base["method"] != "POST":
+            return answer
+        return as_asked(
+            answer,
+            base["kind"],
+            stream=base["stream"] is True,
+            status=response.status,
+            content_type=joined_headers(response.headers).get("content-type", ""),
+        )
 
     def request_file(self, seen: RequestSeen) -> bytes:
         address = seen.client_address

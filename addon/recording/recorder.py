@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from addon.identity.lookup import SessionLookup
@@ -17,7 +17,6 @@ from addon.identity.session import Identity, SessionEvidence, identify
 from addon.recording.adoption import Adoption
 from addon.recording.content.body import joined_headers
 from addon.recording.content.exchange_files import (
-    FinishedAnswer,
     SpilledBody,
     elapsed,
     exchange_line,
@@ -164,7 +163,7 @@ class Recorder:
         if exchange.lost:
             ended_by, error = "proxy_stopped", "the capture fell behind and lost the rest"
         error = self._redactor.url(error) if error else None
-        answer = _without_interim(exchange, exchange.answer.finish(ended_by, error))
+        answer = exchange.finish(ended_by, error)
         base = exchange.record.base
         timing = {
             "request_start": base["started"],
@@ -376,14 +375,6 @@ class Recorder:
 def _is_program(record: RequestRecord) -> bool:
     """Whether a program other than the client sent it; the client's calls have its user agent."""
     return record.base["kind"] in CALL_KINDS and not record.facts.claude_version
-
-
-def _without_interim(exchange: OpenExchange, answer: FinishedAnswer) -> FinishedAnswer:
-    """Return the answer, incomplete if its status announces another one or another protocol."""
-    if exchange.response is None or not 100 <= exchange.response.status < 200:
-        return answer
-    error = answer.error or f"what follows status {exchange.response.status} is not captured"
-    return replace(answer, complete=False, error=error)
 
 
 def _reason(error: Exception) -> str:

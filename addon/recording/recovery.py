@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from addon.identity.session import Identity
 from addon.recording.content.body import joined_headers
 from addon.recording.content.exchange_files import (
+    block_counts,
     elapsed,
     exchange_line,
     head,
@@ -170,8 +171,10 @@ def _completed_by(response_file: Path, line: Exchange) -> Exchange:
             "complete": recorded["complete"],
             "ended_by": recorded["ended_by"],
             "error": recorded["error"],
-            "message_id": message.get("id"),
-            "stop_reason": message.get("stop_reason"),
+            "message_id": text(message.get("id")),
+            "served_model": text(message.get("model")),
+            "stop_reason": text(message.get("stop_reason")),
+            "blocks": block_counts(message),
             "usage": message.get("usage"),
             "usage_at_start": message.get("usage_at_start"),
             "invocation_metrics": recorded.get("invocation_metrics"),

@@ -18,8 +18,7 @@ from ccwire.wire.vocabulary import EndpointKind, Provider
 CALL_KINDS: tuple[EndpointKind, ...] = ("messages", "count_tokens")
 
 _KINDS: tuple[tuple[str, EndpointKind], ...] = (  # the first prefix that fits decides
-    ("/v1/messages/count_tokens", "count_tokens"),
-    ("/v1/messages", "messages"),
+    ("/v1/messages/batches", "batches"),
     ("/api/event_logging", "event_logging"),
     ("/api/claude_code/settings", "settings"),
     ("/api/claude_code/policy_limits", "policy_limits"),
@@ -32,7 +31,7 @@ _KINDS: tuple[tuple[str, EndpointKind], ...] = (  # the first prefix that fits d
     ("/v1/models", "models"),
     ("/v1/files", "files"),
 )
-_ANTHROPIC = re.compile(r"/v1/messages(/count_tokens)?\Z")
+_ANTHROPIC = re.compile(r"/v1/messages(/count_tokens)?/?\Z")
 _BEDROCK = re.compile(
     r"/model/((?:arn:[^/]+/)?[^/]+)/(invoke|invoke-with-response-stream|count-tokens)\Z"
 )

@@ -17,6 +17,7 @@ from ccwire.wire.vocabulary import Direction, EndedBy, EndpointKind, GapKind, Id
 
 FORMAT = 1
 
+SESSION_HEADER = "x-claude-code-session-id"  # in which a client names its session
 UNKNOWN = "unknown"
 RUN_PREFIX = "run-"
 MANIFEST = "manifest.json"
@@ -25,10 +26,16 @@ TRAFFIC_LOG = "traffic.log"
 PART_SUFFIX = ".part"
 
 SYNTHETIC_MODEL = "<synthetic>"  # the model of a transcript line that the client wrote itself
-ERROR_LINE_SECONDS = 5.0  # within which the client writes a line about a failed call
+_ERROR_LINE_SECONDS = 5.0  # within which the client writes a line about a failed call
+_CLOCK_SLACK = 0.5  # a line may be written before the end of the response is recorded
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _FILE = re.compile(r"(\d{4,})_(req|resp)_(.+)\.json")
+
+
+def may_report(written_at: float, failed_at: float) -> bool:
+    """Whether a line about an error may be about a call that failed at that time."""
+    return -_CLOCK_SLACK <= written_at - failed_at <= _ERROR_LINE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +58,7 @@ class Exchange:
     request_class: str | None = None
     prompt_id: str | None = None
     model: str | None = None
+    served_model: str | None = None
     stream: bool | None = None
     max_tokens: Whole | None = None
     messages: Count | None = None
@@ -59,6 +67,7 @@ class Exchange:
     client_request_id: str | None = None
     message_id: str | None = None
     stop_reason: str | None = None
+    blocks: dict[str, Count] | None = None
     usage_at_start: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None
     invocation_metrics: dict[str, Any] | None = None

@@ -23,6 +23,10 @@ from ccwire.wire.json_text import as_list
 # Values that the client writes for fields that the API did not send.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")
 
+# Types of iterations: a fallback model's attempt, and the attempts at an answer.
+FALLBACK = "fallback_message"
+_ATTEMPTS = ("message", FALLBACK)
+
 _FRESH = Group("fresh", "fresh input", column="input", heading="Fresh", level=2)
 _READ = Group("read", "cache read", level=0)
 _WRITE = Group(
@@ -81,20 +85,26 @@ class Tokens:
 
         Requests are counted at the top level only.
         """
-        if not usage:
-            return cls()
-        iterations = usage.get("iterations")
-        counted = [part for part in as_list(iterations) if _has_counts(part)] if iterations else []
-        counts = cls(*_API.read(usage))
-        if not counted:
+        counts = cls.of_top_level(usage)
+        iterations = billed_iterations(usage)
+        if not iterations:
             return counts
-        requests = {name: getattr(counts, name) for name in _REQUESTS}
-        return replace(sum((cls(*_API.read(part)) for part in counted), cls()), **requests)
+        billed = sum((cls.of_top_level(iteration) for iteration in iterations), cls())
+        return billed.with_requests_of(counts)
+
+    @classmethod
+    def of_top_level(cls, usage: RawUsage | None) -> Self:
+        """Count the fields of the usage itself, without its iterations."""
+        return cls(*_API.read(usage)) if usage else cls()
 
     @classmethod
     def of_client(cls, used: RawUsage) -> Self:
         """Read an entry of the client's `modelUsage`."""
         return cls(*_CLIENT.read(used))
+
+    def with_requests_of(self, other: "Tokens") -> Self:
+        """Return these tokens with the other's requests."""
+        return replace(self, **{name: getattr(other, name) for name in _REQUESTS})
 
     def to_usage(self) -> dict[str, Any]:
         """Return the counts under the API's names."""
@@ -227,5 +237,26 @@ def _contradict(left: Any, right: Any) -> bool:
     return left not in _DEFAULTS and right not in _DEFAULTS
 
 
+def billed_iterations(usage: RawUsage | None) -> list[RawUsage]:
+    """Return the iterations of a usage that are billed; none if it has no breakdown.
+
+    A breakdown of less than the top level is none. An attempt that declined before any output, and
+    for which a fallback model answered, is reported in `iterations` but not billed.
+    """
+    listed = usage.get("iterations") if usage else None
+    found = [part for part in as_list(listed) if _has_counts(part)] if listed else []
+    fallbacks = [place for place, part in enumerate(found) if part.get("type") == FALLBACK]
+    served = fallbacks[-1] if fallbacks else 0
+    billed = [
+        part
+        for place, part in enumerate(found)
+        if place >= served or part.get("type") not in _ATTEMPTS or part.get("output_tokens")
+    ]
+    total = sum((Tokens.of_top_level(part) for part in billed), Tokens())
+    least = Tokens.of_top_level(usage)
+    groups = (group for group in TOKEN_GROUPS if group.kind != "requests")
+    return [] if any(total.of_group(g) < least.of_group(g) for g in groups) else billed
+
+
 def _has_counts(iteration: object) -> bool:
-    return isinstance(iteration, dict) and "output_tokens" in iteration
+    return isinstance(iteration, dict) and is_count(iteration.get("output_tokens"))

@@ -28,6 +28,7 @@ GapKind = Literal["capture_error", "recovered", "manifest_lost"]
 EndpointKind = Literal[
     "count_tokens",
     "messages",
+    "batches",
     "event_logging",
     "settings",
     "policy_limits",

@@ -3,6 +3,7 @@
 JSON that came over the wire is embedded byte for byte; only secrets are replaced.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from addon.identity.session import Identity
 from addon.recording.content.body import joined_headers
 from addon.recording.jobs import ResponseSeen
 from ccwire.wire.format import FORMAT, Exchange
-from ccwire.wire.json_text import dump, text
+from ccwire.wire.json_text import dicts, dump, text
 from ccwire.wire.times import iso
 from ccwire.wire.vocabulary import EndedBy, RecordDirection
 
@@ -100,7 +101,9 @@ def exchange_line(
         status=response.status if response else None,
         request_id=request_id(headers),
         message_id=text(message.get("id")),
+        served_model=text(message.get("model")),
         stop_reason=text(message.get("stop_reason")),
+        blocks=block_counts(message),
         usage_at_start=answer.usage_at_start,
         usage=answer.usage,
         invocation_metrics=answer.metrics,
@@ -111,6 +114,14 @@ def exchange_line(
         identified_by=identity.identified_by,
         **process,
     )
+
+
+def block_counts(message: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the number of content blocks by type, without empty texts; None without a message."""
+    if not isinstance(content := message.get("content"), list):
+        return None
+    found = [block for block in dicts(content) if block.get("text") != ""]
+    return dict(Counter(text(block.get("type")) or "unknown" for block in found))
 
 
 def response_fields(

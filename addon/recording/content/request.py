@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from addon.identity.session import (
-    SESSION_HEADER,
     WireFacts,
     session_in_telemetry,
     session_in_user_id,
@@ -19,6 +18,7 @@ from addon.recording.jobs import RequestSeen
 from addon.redaction.headers import auth_kind
 from addon.redaction.redactor import Redactor
 from ccwire.wire.endpoints import CALL_KINDS, Endpoint, endpoint_of
+from ccwire.wire.format import SESSION_HEADER
 from ccwire.wire.json_text import text, whole
 
 

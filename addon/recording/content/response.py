@@ -5,6 +5,7 @@ Each takes the bytes as they arrive, returns lines for the part file, and at the
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from addon.recording.content.body import body_fields, classify_body
@@ -16,7 +17,7 @@ from addon.recording.content.event_lines import (
     stream_start,
     stream_type_of,
 )
-from addon.recording.content.exchange_files import FinishedAnswer
+from addon.recording.content.exchange_files import FinishedAnswer, SpilledBody
 from addon.recording.content.large_body import LARGEST_IN_MEMORY, TEXT, LargeBody, text_body
 from addon.recording.content.streamed import StreamedAnswer
 from addon.redaction.redactor import Redactor
@@ -136,6 +137,31 @@ def answer_for(
     if stream_type_of(headers) is not None:
         return StreamedAnswer(headers, redactor)
     return PlainAnswer(headers, redactor, kind)
+
+
+def as_asked(
+    answer: FinishedAnswer, kind: EndpointKind, *, stream: bool, status: int, content_type: str
+) -> FinishedAnswer:
+    """Return the answer to a call, incomplete if its body is not what the call asked for.
+
+    A web page or other JSON with status 200 is no answer, however completely it arrived; neither is
+    a message in one piece to a client that reads a stream.
+    """
+    is_success = 200 <= status < 300
+    if kind != "messages" or not is_success or answer.ended_by != "http_end":
+        return answer
+    found = content_type.partition(";")[0].strip() or "a body without a type"
+    if not answer.complete:  # a stream
+        came = "has no message" if answer.message is None else "ended without message_stop"
+        return replace(answer, error=answer.error or f"the stream {came}")
+    is_json = found == "application/json"
+    is_large = isinstance(answer.body, SpilledBody) and is_json
+    if (answer.message is not None or is_large) and not stream:
+        return answer
+    if is_json and not stream:
+        found = "other JSON"
+    asked = "a stream" if stream else "a message"
+    return replace(answer, complete=False, error=answer.error or f"expected {asked}, got {found}")
 
 
 def recovered_answer(

@@ -51,14 +51,14 @@ def test_a_member_stays_one_when_its_parent_exits(
 def test_an_empty_mark_marks_no_process(
     child: psutil.Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "_mark_of", lambda pid: "")
+    monkeypatch.setattr(clients, "run_mark", lambda pid: "")
     assert RunTree(child.pid, "").judge(client(psutil.Process())) == "stranger"
 
 
 def test_a_mark_counts_for_processes_of_this_user_only(
     child: psutil.Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "_mark_of", lambda pid: "run-1")
+    monkeypatch.setattr(clients, "run_mark", lambda pid: "run-1")
     other = psutil.Process()
     assert RunTree(child.pid, "run-1").judge(client(other, OTHER_USER)) == "stranger"
     assert RunTree(child.pid, "run-1").judge(client(other, os.geteuid())) == "served"

@@ -116,6 +116,7 @@ def test_a_failed_call_is_reported_by_the_line_that_follows_it(folder: Folder) -
     folder.write("s-1", error("1970-01-01T00:16:40Z"))
     folder.read()
     assert folder.ids.session_reporting(999.0) == "s-1"
+    assert folder.ids.session_reporting(1000.1) == "s-1"  # the end of the response came later
     assert folder.ids.session_reporting(1001.0) is None
     assert folder.ids.session_reporting(990.0) is None
 
@@ -125,6 +126,14 @@ def test_two_sessions_that_report_a_failure_at_once_are_not_told_apart(folder: F
     folder.write("s-2", error("1970-01-01T00:16:41Z"))
     folder.read()
     assert folder.ids.session_reporting(999.0) is None
+
+
+def test_a_session_that_began_later_does_not_report_a_failure(folder: Folder) -> None:
+    prompt = b'{"type":"user","timestamp":"1970-01-01T00:16:38Z"}\n'
+    folder.write("s-1", prompt + error("1970-01-01T00:16:40Z"))
+    folder.read()
+    assert folder.ids.session_reporting(999.0) == "s-1"
+    assert folder.ids.session_reporting(997.0) is None
 
 
 @pytest.mark.parametrize("name", ["agent-1", "unknown", "a b", "x" * 65])

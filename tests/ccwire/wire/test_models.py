@@ -1,6 +1,6 @@
 import pytest
 
-from ccwire.wire.models import base_model, short_model
+from ccwire.wire.models import base_model, serving_model, short_model
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,19 @@ def test_the_short_name_is_the_same_on_every_cloud() -> None:
     assert short_model("us.anthropic.claude-sonnet-4-5-20250929-v1:0") == "sonnet-4-5"
     assert short_model("claude-sonnet-4-5@20250929") == "sonnet-4-5"
     assert short_model("claude-opus-4-5[1m]") == "opus-4-5[1m]"
+
+
+@pytest.mark.parametrize(
+    ("served", "serving"),
+    [
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-4.5-sonnet", "claude-sonnet-4-5"),
+        ("claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("gateway/small", "claude-sonnet-4-5"),
+        (None, "claude-sonnet-4-5"),
+        ("claude-sonnet-4", "claude-sonnet-4"),
+        ("claude-haiku-4-5", "claude-haiku-4-5"),
+    ],
+)
+def test_another_spelling_is_no_other_model(served: str | None, serving: str) -> None:
+    assert serving_model("claude-sonnet-4-5", served) == serving

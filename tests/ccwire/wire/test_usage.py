@@ -4,6 +4,7 @@ from ccwire.wire.usage import (
     TOKEN_GROUPS,
     Difference,
     Tokens,
+    billed_iterations,
     differences,
     fingerprint,
     output_of,
@@ -165,3 +166,14 @@ def test_output_may_be_missing() -> None:
 def test_a_fingerprint_is_the_four_counts() -> None:
     assert fingerprint(WIRE) == (10, 249, 300, 1000)
     assert fingerprint(None) is None
+
+
+@pytest.mark.parametrize("output", [None, "1000", -5, True, 500])
+def test_a_breakdown_of_less_than_the_whole_is_none(output: object) -> None:
+    usage = {
+        "input_tokens": 4,
+        "output_tokens": 1_000,
+        "iterations": [{"type": "message", "input_tokens": 4, "output_tokens": output}],
+    }
+    assert billed_iterations(usage) == []
+    assert Tokens.of(usage) == Tokens(input=4, output=1_000)

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from addon.recording.content.exchange_files import FinishedAnswer, lines, whole_file
-from addon.recording.content.response import NoAnswer, PlainAnswer, answer_for, recovered_answer
+from addon.recording.content.response import (
+    NoAnswer,
+    PlainAnswer,
+    answer_for,
+    as_asked,
+    recovered_answer,
+)
 from addon.recording.content.streamed import StreamedAnswer
 from addon.redaction.redactor import Redactor
 from ccwire.wire.json_text import dump, parse_json
@@ -352,3 +358,57 @@ def test_an_answer_that_came_whole_is_complete_whatever_happened_afterwards(
     found = answer.finish("proxy_stopped", "the proxy was killed")
     assert (found.ended_by, found.complete) == (ended_by, complete)
     assert (found.error is None) == complete
+
+
+def answered(content_type: str, data: bytes, *, stream: bool, status: int = 200) -> FinishedAnswer:
+    finished = plain(data, "http_end", **{"content-type": content_type})
+    return as_asked(finished, "messages", stream=stream, status=status, content_type=content_type)
+
+
+MESSAGE = b'{"type":"message","id":"msg_1","usage":{"input_tokens":1,"output_tokens":2}}'
+
+
+def test_a_web_page_is_no_answer_to_a_call() -> None:
+    page = answered("text/html; charset=utf-8", b"<html></html>", stream=True)
+    assert (page.complete, page.ended_by) == (False, "http_end")
+    assert page.error == "expected a stream, got text/html"
+
+
+def test_json_that_is_no_message_is_no_answer_to_a_call() -> None:
+    for stream, came in (
+        (True, "a stream, got application/json"),
+        (False, "a message, got other JSON"),
+    ):
+        answer = answered("application/json", b'{"ok":false}', stream=stream)
+        assert not answer.complete
+        assert answer.error == f"expected {came}"
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", "the stream has no message"),
+        (b"<html></html>", "the stream has no message"),
+        (MESSAGE, "the stream has no message"),
+        (b'data: {"type":"message_start","message":{"id":"m"}}\n\n', "the stream ended without"),
+    ],
+)
+def test_a_stream_that_is_none_names_what_is_missing(data: bytes, error: str) -> None:
+    streaming = "text/event-stream"
+    answer = answer_for({"content-type": streaming}, Redactor(b"key"), "messages")
+    answer.feed(0.0, data)
+    finished = answer.finish("http_end", None)
+    found = as_asked(finished, "messages", stream=True, status=200, content_type=streaming)
+    assert not found.complete
+    assert (found.error or "").startswith(error)
+
+
+def test_a_message_answers_a_call_without_a_stream_only() -> None:
+    assert answered("application/json", MESSAGE, stream=False).complete
+    unread = answered("application/json", MESSAGE, stream=True)
+    assert not unread.complete
+    assert unread.usage == {"input_tokens": 1, "output_tokens": 2}  # it may be billed
+
+
+def test_an_error_is_complete_whatever_was_asked_for() -> None:
+    assert answered("text/html", b"<html></html>", stream=True, status=502).complete
