@@ -96,6 +96,7 @@ class MadeSession:
             "request_id": f"req_{self._key(number)}",
             "message_id": f"msg_{self._key(number)}",
             "stop_reason": stop,
+            "blocks": {kind: blocks.count(kind) for kind in blocks},
             "usage_at_start": start,
             "usage": final,
             "complete": True,

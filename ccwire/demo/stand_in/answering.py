@@ -83,7 +83,9 @@ class Answering:
             await self._sleep(answer.first_delay)
             if answer.failure is not None:
                 await self._send_failure(answer.failure)
-            elif request.stream:
+            elif answer.body is not None:
+                await self._send_bytes(200, answer.body.type, answer.body.data, ended="other_body")
+            elif request.stream and not answer.whole:
                 await self._send_stream(answer, usage_of(answer, self._call))
             else:
                 await self._send_message(answer, usage_of(answer, self._call))
@@ -117,7 +119,28 @@ class Answering:
         extra: dict[str, str] | None = None,
     ) -> None:
         data = json.dumps(body, separators=(",", ":")).encode()
-        headers = self._headers("application/json", encoding) | (extra or {})
+        await self._send_bytes(
+            status,
+            "application/json",
+            data,
+            ended=ended,
+            encoding=encoding,
+            claim=claim,
+            extra=extra,
+        )
+
+    async def _send_bytes(
+        self,
+        status: int,
+        content_type: str,
+        data: bytes,
+        *,
+        ended: str,
+        encoding: str | None = None,
+        claim: int = 0,
+        extra: dict[str, str] | None = None,
+    ) -> None:
+        headers = self._headers(content_type, encoding) | (extra or {})
         if encoding:
             packer = compressor(encoding)
             data = packer.piece(data) + packer.end()
@@ -155,7 +178,7 @@ class Answering:
         for event in _planned(answer, self._call, usage):
             sent.event(event)
             match None if event.startswith(_BLOCK) else event[7 : event.find(b"\n")]:
-                case b"message_start":
+                case b"message_start" if not answer.bare_start:
                     sent.start_usage = usage.start()
                 case b"message_delta":
                     sent.usage, sent.stop_reason = usage.final(), stop_reason(answer)

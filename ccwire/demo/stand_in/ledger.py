@@ -36,9 +36,10 @@ HEADERS_OF_INTEREST = (
 class Served:
     """One call as it was answered.
 
-    `ended`: complete, dropped (by the scenario), error_event, client_gone, or failed (an HTTP
-    error). `usage` is what the API would bill, or None; if no message_delta was sent, the client
-    received `start_usage` only. `events` counts the SSE events that were sent completely.
+    `ended`: complete, dropped (by the scenario), error_event, client_gone, failed (an HTTP error),
+    or other_body (no message, although the status is 200). `usage` is what the API would bill, or
+    None; if no message_delta was sent, the client received `start_usage` only. `events` counts the
+    SSE events that were sent completely.
     """
 
     order: int

@@ -143,11 +143,22 @@ class Failure:
     retry_after: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """Any bytes with status 200 instead of a message, such as the page of a captive portal."""
+
+    type: str  # its content type
+    data: bytes = b""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One answer: its content blocks, and how it is sent.
 
     failure        an HTTP error instead of a message
+    body           other bytes with status 200 instead of a message
+    whole          the message as one JSON, although a stream was requested
+    bare_start     message_start has no usage
     usage          fixed numbers; None: distinct numbers per call
     cache_writes   lifetimes of the cache writes in distinct numbers: "5m", "1h"
     stop_reason    None: tool_use if a tool is called, else end_turn
@@ -161,11 +172,15 @@ class Answer:
     shred          bytes per chunk, regardless of event boundaries; 0: chunks of whole events
     claim          added to the content-length of a non-streamed answer, to make it wrong
     inserted       raw SSE events sent after message_start
+    model          the model that served it; None: the one that was asked
     """
 
     content: tuple[ScriptedBlock, ...] = ()
     _: KW_ONLY
     failure: Failure | None = None
+    body: Body | None = None
+    whole: bool = False
+    bare_start: bool = False
     usage: Usage | None = None
     cache_writes: tuple[str, ...] = ("5m",)
     stop_reason: str | None = None
@@ -182,6 +197,7 @@ class Answer:
     shred: int = 0
     claim: int = 0
     inserted: tuple[bytes, ...] = ()
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,13 +207,15 @@ class When:
     says           in the last message, if it is a prompt and not a tool's result
     opens          in the messages before the first answer, such as a subagent's prompt
     after_tool     whether the last message contains a tool's result
-    tools          whether the request has tools (auxiliary calls have none)
+    tools          whether the request has tools (most auxiliary calls have none)
+    offers         the name of a tool that the request has
     """
 
     says: str | None = None
     opens: str | None = None
     after_tool: bool | None = None
     tools: bool | None = None
+    offers: str | None = None
     stream: bool | None = None
     model: str | None = None
 
@@ -205,6 +223,7 @@ class When:
         return (
             (self.after_tool is None or self.after_tool == request.after_tool)
             and (self.tools is None or self.tools == bool(request.tools))
+            and (self.offers is None or self.offers in request.tools)
             and (self.stream is None or self.stream == request.stream)
             and (self.model is None or self.model in request.model)
             and (self.opens is None or self.opens in request.opening)

@@ -80,7 +80,7 @@ def usage_of(answer: Answer, call: Call) -> Usage:
 def message(answer: Answer, call: Call, usage: Usage) -> dict[str, Any]:
     """Return the message that a call without `stream` receives."""
     return {
-        **_head(call),
+        **_head(answer, call),
         "content": [_rendered(b, place, call)[2] for place, b in enumerate(answer.content)],
         "stop_reason": stop_reason(answer),
         "usage": usage.final(),
@@ -89,7 +89,9 @@ def message(answer: Answer, call: Call, usage: Usage) -> dict[str, Any]:
 
 def events(answer: Answer, call: Call, usage: Usage) -> Iterator[bytes]:
     """Yield every SSE event of the answer in order; the sender may stop early."""
-    head = {**_head(call), "content": [], "stop_reason": None, "usage": usage.start()}
+    head = {**_head(answer, call), "content": [], "stop_reason": None}
+    if not answer.bare_start:
+        head["usage"] = usage.start()
     yield _event("message_start", {"message": head})
     yield from answer.inserted
     for index, block in enumerate(answer.content):
@@ -128,12 +130,12 @@ def _event(name: str, value: Mapping[str, Any]) -> bytes:
     return f"event: {name}\ndata: {data}\n\n".encode()
 
 
-def _head(call: Call) -> dict[str, Any]:
+def _head(answer: Answer, call: Call) -> dict[str, Any]:
     return {
         "id": call.message_id,
         "type": "message",
         "role": "assistant",
-        "model": base_model(call.model),
+        "model": answer.model or base_model(call.model),
         "stop_sequence": None,
     }
 

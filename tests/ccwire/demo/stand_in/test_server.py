@@ -164,6 +164,24 @@ def test_a_compressed_answer_says_so(encoding: str) -> None:
         assert api.ledger.messages()[0].encoding == encoding
 
 
+def test_another_body_has_status_200_and_no_usage() -> None:
+    with StandIn(scenarios.named("html_page")) as api:
+        answer = ask(api, "lab:html_page")
+        assert answer.status == 200
+        assert answer.headers["content-type"].startswith("text/html")
+        (call,) = api.ledger.messages()
+        assert (call.ended, call.usage, call.message_id) == ("other_body", None, None)
+
+
+def test_a_start_without_usage_is_followed_by_the_final_one() -> None:
+    with StandIn(scenarios.named("bare_start")) as api:
+        data = ask(api, "lab:bare_start").read()
+        (call,) = api.ledger.messages()
+    assert b'"usage"' not in data.partition(b"\n\n")[0]
+    assert call.start_usage is None
+    assert call.usage is not None
+
+
 def test_a_client_that_disconnects_is_recorded() -> None:
     with StandIn(always(Answer((Filler(500),), event_delay=0.005))) as api:
         connection = connect(api)
