@@ -11,9 +11,10 @@ from addon.hooks.sessions import SessionEntry, read_sessions
 from addon.identity.live_records import LiveRecord, live_records
 from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
 from ccwire.wire.format import Exchange
+from ccwire.wire.parts import parts_of
 from ccwire.wire.usage import Tokens
 from correlate.captures.folder import read_exchanges, read_manifest, session_folders
-from correlate.reconcile.prices import price
+from correlate.reconcile.prices import price_of_part
 from correlate.transcript.locate import ClaudeDir, first_cwd
 from correlate.transcript.titles import title_of
 
@@ -183,15 +184,12 @@ def _first(*moments: float | None) -> float | None:
 def _cost(calls: Iterable[Exchange]) -> float | None:
     """Return the cost of the calls with a known price; None if there are none."""
     prices = [
-        price(
-            c.model,
-            c.usage,
-            Tokens.of(c.usage),
-            c.started,
-            endpoint_of(c.host, c.path).provider,
+        price_of_part(
+            part, c.usage, c.started, endpoint_of(c.host, c.path).provider, c.served_model
         )
         for c in calls
         if c.usage
+        for part in parts_of(c.model, c.served_model, c.usage)
     ]
     known = [found.client_usd for found in prices if found is not None]
     return sum(known) if known else None

@@ -132,7 +132,7 @@ def test_the_table_has_it_unpriced(copy: Copy) -> None:
     assert [row[place] for row in calls] == [str(n) for n in MADE_UP]
     (dollars,) = [row for row in rows if row[0] == "dollars"]
     assert sum(cell.endswith(" + unpriced") for cell in dollars) == 3
-    assert "cost-state: equals the wire exactly." in printed
+    assert "cost-state: equals the wire exactly; dollars are not compared" in printed
     assert "0 unexplained" in printed
 
 

@@ -20,7 +20,7 @@ from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
 from correlate.reconcile.session import SessionReconciler, narrowed
 from correlate.reconcile.totals import GrandTotal, Totals, totals_of
-from correlate.reconcile.witnesses import ClientTotals, result_in, result_totals
+from correlate.reconcile.witnesses.client_totals import ClientTotals, result_in, result_totals
 from correlate.transcript.locate import ClaudeDir
 
 
@@ -172,7 +172,7 @@ def _result(path: Path) -> ClientTotals:
     account = result_totals(found) if found is not None else None
     if account is None:
         raise UserError(
-            f"{path} contains no result with modelUsage; "
+            f"{path} contains no result with a cost; "
             "expected the output of `claude -p --output-format json`."
         )
     return account

@@ -118,10 +118,20 @@ def _call_row(finding: Finding, wide: bool) -> list[str | Text]:
     row.append(finding.kind)
     if wide:
         row.append(redacted(finding.agent_id or "")[:18])
-    row.append(shortened(safe(short_model(finding.model or "?")), _MODEL_WIDTH))
+    row.append(shortened(safe(_models(finding)), _MODEL_WIDTH))
     row += [count(tokens.of_group(group)) for group in (_GROUPS if wide else _NARROW_GROUPS)]
     row += [_difference(finding), _verdict_text(finding)]
     return row
+
+
+def _models(finding: Finding) -> str:
+    """The models that served a call, the one that answered first; the asked one before an arrow."""
+    asked = short_model(finding.model or "?")
+    served = [short_model(part.model or "?") for part in finding.wire_parts]
+    others = [name for name in dict.fromkeys(served) if name != asked]
+    if not others:
+        return asked
+    return " + ".join([asked, *others]) if asked in served else f"{asked} → {' + '.join(others)}"
 
 
 def _difference(finding: Finding) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from ccwire.wire.usage import TOKEN_CLASSES, differences
+from ccwire.wire.usage import TOKEN_CLASSES, Tokens, differences
 from correlate.reconcile.result import Finding, Reconciliation, Witness, counted
 from correlate.reconcile.summary import summarize
 from correlate.reconcile.totals import Cause, GrandTotal, Side, Totals
@@ -65,6 +65,7 @@ def _call(finding: Finding) -> dict[str, Any]:
         "kind": finding.kind,
         "agent_id": finding.agent_id,
         "model": call.model,
+        "models": _models(finding),
         "status": call.status,
         "complete": call.complete,
         "request_id": call.request_id,
@@ -76,6 +77,17 @@ def _call(finding: Finding) -> dict[str, Any]:
         "explained": finding.explained,
         "evidence": list(finding.evidence),
     }
+
+
+def _models(finding: Finding) -> dict[str, dict[str, Any]] | None:
+    """Return the tokens by model, if the call was served by several models or by another one."""
+    found: dict[str, Tokens] = {}
+    for part in finding.wire_parts:
+        name = part.model or "unknown"
+        found[name] = found.get(name, Tokens()) + part.tokens
+    if not found or list(found) == [finding.model]:
+        return None
+    return {model: tokens.to_usage() for model, tokens in found.items()}
 
 
 def _turn(finding: Finding) -> dict[str, Any]:
@@ -158,9 +170,14 @@ def _cause(cause: Cause) -> dict[str, Any]:
 def _witness(witness: Witness) -> dict[str, Any]:
     return {
         "name": witness.name,
-        "usage": witness.total.to_usage(),
+        "usage": None if witness.total is None else witness.total.to_usage(),
         "usd": witness.usd,
-        "residual": witness.residual.to_usage(),
+        "residual": None if witness.total is None else witness.residual.to_usage(),
+        "residual_by_model": {
+            model: tokens.to_usage() for model, tokens in witness.residual_by_model.items()
+        },
+        "residual_usd": witness.usd_residual,
+        "cause": witness.cause,
         "agrees": witness.agrees,
         "explained": witness.explained,
         "evidence": list(witness.evidence),

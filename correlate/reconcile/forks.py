@@ -4,9 +4,14 @@ Searches other captures first, then other transcripts, on demand, and caches bot
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from ccwire.wire.format import SESSION_HEADER
+from ccwire.wire.json_text import as_dict
+from ccwire.wire.pack import PackDamaged
+from correlate.captures.content import CaptureFiles, body_of
 from correlate.captures.folder import read_exchanges, session_folders
 from correlate.reconcile.result import Origin
 from correlate.transcript.lines import parse_line, telling_lines
@@ -15,7 +20,7 @@ from correlate.transcript.turns import Turn
 
 
 class ForkOrigins:
-    """An index of message ids in captures and transcripts."""
+    """An index of ids in captures and transcripts: of answers and, in transcripts, compactions."""
 
     def __init__(self, captures: Path, claude: ClaudeDir) -> None:
         self._captures = captures
@@ -29,7 +34,9 @@ class ForkOrigins:
         found: dict[str, Origin] = {}
         for message_id in wanted:
             for session_id, sequence in self._in_captures().get(message_id, ()):
-                if session_id != files.session_id:
+                if session_id == files.session_id:
+                    continue
+                if self._wrote(session_id, message_id) or self._is_named(session_id, sequence):
                     evidence = f"same ids as call {sequence} of session {session_id}"
                     found[message_id] = Origin(session_id, evidence, captured=True)
         missing = [message_id for message_id in wanted if message_id not in found]
@@ -37,9 +44,28 @@ class ForkOrigins:
             found |= self._in_transcripts(missing, files)
         return found
 
-    def sharing(self, message_ids: Iterable[str], files: SessionFiles) -> list[str]:
-        """Return other sessions of the same projects that contain one of these ids."""
-        wanted = set(message_ids)
+    def _wrote(self, session_id: str, message_id: str) -> bool:
+        """Whether a session's transcript has the answer; a call alone may be in a wrong folder."""
+        return any(message_id in self._ids_in(p) for p in self._claude.session(session_id).main)
+
+    def _is_named(self, session_id: str, sequence: int) -> bool:
+        """Whether the request itself names the session of its folder.
+
+        A client that continues a session may make its first calls under a session id of its own,
+        and write their lines into the session that it continues.
+        """
+        try:
+            request = CaptureFiles(self._captures / session_id).request(sequence)
+        except (OSError, ValueError, PackDamaged):
+            return False
+        return session_id in _named_in(request)
+
+    def sharing(self, ids: Iterable[str], files: SessionFiles) -> list[str]:
+        """Return other sessions of the same projects that contain one of these ids.
+
+        An id is that of an answer or of a compaction, which are copied when a session is forked.
+        """
+        wanted = set(ids)
         folders = {path.parent for path in files.main}
         return [
             path.stem
@@ -88,8 +114,22 @@ class ForkOrigins:
             ids: dict[str, int] = {}
             for line in telling_lines(path, Counter(), own_file=True):
                 record = parse_line(line.data)
-                message = record.get("message") if isinstance(record, dict) else None
-                if isinstance(message, dict) and isinstance(message.get("id"), str):
-                    ids.setdefault(message["id"], line.number)
+                name = _id_of(record) if isinstance(record, dict) else None
+                if isinstance(name, str):
+                    ids.setdefault(name, line.number)
             self._written[path] = ids
         return self._written[path]
+
+
+def _named_in(request: Mapping[str, Any]) -> str:
+    """Return the text of a request in which a client names its session."""
+    header = as_dict(request.get("headers")).get(SESSION_HEADER)
+    user = as_dict(as_dict(body_of(request)).get("metadata")).get("user_id")
+    return f"{header} {user}"
+
+
+def _id_of(record: Mapping[str, Any]) -> object:
+    if record.get("subtype") == "compact_boundary":
+        return record.get("uuid")
+    message = record.get("message")
+    return message.get("id") if isinstance(message, dict) else None

@@ -3,6 +3,7 @@
 The rules are tried in the order in which they are written; the first with evidence decides.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,28 +11,38 @@ from ccwire.wire.format import Exchange, is_run_id
 from ccwire.wire.usage import Difference, differences, output_of
 from correlate.reconcile.match import Joined, Pair
 from correlate.reconcile.purpose import (
-    Alike,
     Reason,
-    RequestFacts,
+    Surroundings,
+    clients_of,
     is_of_program,
     purpose_of,
-    repeats,
+    searches_in,
 )
+from correlate.reconcile.repeats import Alike
+from correlate.reconcile.request_facts import RequestFacts
 from correlate.reconcile.result import Finding, Origin
 from correlate.reconcile.verdicts import FindingKind, RequestClass, Verdict
 from correlate.transcript.reader import Transcript
 from correlate.transcript.turns import Turn
+
+# Blocks that every release writes; some leave out those of the API's own tools.
+_WRITTEN_TYPES = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+_NO_LINE = "complete answer, but no transcript line has its request id or message id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
     """Evidence for the calls without a turn and the turns without a call.
 
-    `origins` is by message id; `began` is the start of this session's capture, and
-    `numbered_from_one` whether it still contains the first exchange.
+    `facts`, `empty_answers` and `sent_outputs` are by sequence: what requests say, whole answers
+    without content, and the output counts that the events of an answer had. `origins` is by message
+    id; `began` is the start of this session's capture, and `numbered_from_one` whether it still
+    contains the first exchange.
     """
 
     facts: Mapping[int, RequestFacts] = field(default_factory=dict)
+    empty_answers: frozenset[int] = frozenset()
+    sent_outputs: Mapping[int, frozenset[int]] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     began: float | None = None
     numbered_from_one: bool = True
@@ -43,7 +54,8 @@ def judge(
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Return the findings for all calls, by sequence, and for turns without a call, by time."""
     alone = _Alone(joined, transcript, evidence)
-    calls = [*map(_judge_pair, joined.pairs), *map(alone.call, joined.calls_alone)]
+    pairs = [_judge_pair(pair, evidence.sent_outputs) for pair in joined.pairs]
+    calls = [*pairs, *map(alone.call, joined.calls_alone)]
     turns = [alone.turn(turn) for turn in joined.turns_alone]
     return (
         tuple(sorted(calls, key=lambda finding: finding.call.sequence if finding.call else 0)),
@@ -51,9 +63,9 @@ def judge(
     )
 
 
-def _judge_pair(pair: Pair) -> Finding:
+def _judge_pair(pair: Pair, sent_outputs: Mapping[int, frozenset[int]]) -> Finding:
     call, turn = pair.call, pair.turn
-    verdict, reasons = _compare(call, turn)
+    verdict, reasons = _compare(call, turn, sent_outputs.get(call.sequence, frozenset()))
     missing = _missing_blocks(call, turn)
     if missing and verdict in ("match", "placeholder", "partial"):
         verdict, reasons = "differs", (missing,)
@@ -71,7 +83,9 @@ def _judge_pair(pair: Pair) -> Finding:
     )
 
 
-def _compare(call: Exchange, turn: Turn) -> tuple[Verdict, tuple[str, ...]]:
+def _compare(
+    call: Exchange, turn: Turn, sent_outputs: frozenset[int]
+) -> tuple[Verdict, tuple[str, ...]]:
     wire = call.usage or call.usage_at_start
     found = differences(wire, turn.usage)
     if not found:
@@ -83,8 +97,10 @@ def _compare(call: Exchange, turn: Turn) -> tuple[Verdict, tuple[str, ...]]:
     if start is not None and not differences(start, turn.usage):
         reason = f"equals the usage in message_start (output {output_of(start)}); "
         return "placeholder", (reason + f"final output is {output_of(wire)}",)
-    if _is_partial(found, turn, start, wire):
-        reason = f"output {output_of(turn.usage)} is between {output_of(start)} and "
+    if start is None and call.stream and output_of(turn.usage) is None:
+        return "placeholder", ("message_start has no usage, and neither has the transcript",)
+    if _is_partial(found, turn, start, wire) and output_of(turn.usage) in sent_outputs:
+        reason = f"output {output_of(turn.usage)} was sent between {output_of(start)} and "
         return "partial", (reason + f"{output_of(wire)}, and no line has a stop reason",)
     return "differs", tuple(str(difference) for difference in found)
 
@@ -103,6 +119,12 @@ def _missing_blocks(call: Exchange, turn: Turn) -> str | None:
     if turn.missing_blocks:
         named = ", ".join(map(str, turn.missing_blocks))
         return f"content block {named} of the answer is missing from the transcript"
+    if call.complete and call.blocks and call.blocks.keys() <= _WRITTEN_TYPES:
+        written = Counter(block.type for block in turn.blocks)
+        for name, count in call.blocks.items():
+            if written[name] < count:
+                there = f"{written[name]} of {count} {name} blocks"
+                return f"the transcript has {there} of the answer"
     called = any(block.type == "tool_use" for block in turn.blocks)
     if call.complete and call.stop_reason == "tool_use" and not called:
         return "the answer's tool call is missing from the transcript"
@@ -125,12 +147,19 @@ class _Alone:
         self._evidence = evidence
         calls = [*(pair.call for pair in joined.pairs), *joined.calls_alone]
         self._alike = Alike(calls, evidence.facts)
-        self._has_client = any(call.claude_version for call in calls)
+        self._clients = clients_of(calls)
         self._errors = {e.request_id: e for e in transcript.api_errors if e.request_id}
-        self._synthetic = {turn.request_id for turn in transcript.turns if turn.synthetic}
+        self._synthetic = [turn for turn in transcript.turns if turn.synthetic]
         refs = {turn.request_ref for turn in transcript.turns}
-        self._sources = [r for r in transcript.api_requests.values() if r.id not in refs]
-        self._turns_offer_tools = any(pair.call.tools for pair in joined.pairs)
+        self._around = Surroundings(
+            session_id=transcript.files.session_id,
+            sources=tuple(r for r in transcript.api_requests.values() if r.id not in refs),
+            searches=searches_in(transcript.turns),
+            compacted=tuple(c.timestamp for c in transcript.compactions if c.timestamp is not None),
+            turns_offer_tools=any(pair.call.tools for pair in joined.pairs),
+            calls=tuple(calls),
+            facts=evidence.facts,
+        )
 
     def call(self, call: Exchange) -> Finding:
         kind = self._kind(call)
@@ -142,44 +171,69 @@ class _Alone:
         )
 
     def _kind(self, call: Exchange) -> Reason:
+        if self._clients and is_of_program(call, self._clients):
+            reason = "its user agent is not the client's: made by a program that the client started"
+            return Reason("other-program", (reason,))
         if call.kind == "count_tokens":
             return Reason("count_tokens", ("a count_tokens call has no turn and is not billed",))
-        if self._has_client and is_of_program(call):
-            reason = "its user agent is not the client's: made by a program that the client started"
-            return Reason("program", (reason,))
-        if call.broken:
-            return self._broken_kind(call)
-        found = purpose_of(
-            call,
-            self._evidence.facts.get(call.sequence),
-            self._sources,
-            turns_offer_tools=self._turns_offer_tools,
-        )
-        if found is not None:
+        if call.broken and (found := self._broken_kind(call)):
             return found
-        files = self._transcript.files
-        if not files.exists:
-            what = "a program without a session" if is_run_id(files.session_id) else "the session"
-            return Reason("no-transcript", (f"{what} has no transcript file",))
-        if call.agent_id and call.agent_id not in {agent.agent_id for agent in files.agents}:
-            reason = f"agent {call.agent_id} has no transcript file"
-            return Reason("no-transcript", (reason,))
-        reason = "complete answer, but no transcript line has its request id or message id"
-        return Reason("unknown", (reason,))
+        return (
+            purpose_of(call, self._around)
+            or self._discarded(call)
+            or self._without_transcript()
+            or Reason("unknown", (_NO_LINE,))
+        )
 
-    def _broken_kind(self, call: Exchange) -> Reason:
-        why = _what_broke(call)
+    def _broken_kind(self, call: Exchange) -> Reason | None:
+        """Return why there is no answer; None if all but the end of one was received."""
+        why = (*_what_broke(call), *self._written_about(call))
+        retry = self._alike.retry_of(call)
+        if retry is not None:
+            later, reason = retry
+            why = (*why, f"retried by call {later.sequence}: {reason}")
+        else:
+            why = (*why, "no later call retries it")
+        if _is_other_body(call):
+            return Reason("not-an-answer", why)
+        if retry is not None:
+            return Reason("retried", why)
+        if call.ended_by == "client_disconnect":
+            return Reason("aborted", why)
+        return None if call.stop_reason and not call.failed else Reason("failed", why)
+
+    def _discarded(self, call: Exchange) -> Reason | None:
+        """Return why the client wrote no line although the answer is whole; None if it should."""
+        if call.sequence in self._evidence.empty_answers:
+            what = "a refusal" if call.stop_reason == "refusal" else "an answer"
+            reason = (
+                f"{what} without content ({call.stop_reason}), for which the client has no line"
+            )
+            return Reason("discarded", (reason, *self._written_about(call)))
+        retry = self._alike.retry_of(call)
+        if call.stream and call.usage_at_start is None and retry and retry[0].stream is False:
+            reason = "its message_start has no usage, which older clients cannot read"
+            again = f"repeated without streaming by call {retry[0].sequence}: {retry[1]}"
+            return Reason("discarded", (reason, again))
+        return None
+
+    def _without_transcript(self) -> Reason | None:
+        files = self._transcript.files
+        if files.exists:
+            return None
+        what = "a program without a session" if is_run_id(files.session_id) else "the session"
+        return Reason("no-transcript", (f"{what} has no transcript file",))
+
+    def _written_about(self, call: Exchange) -> tuple[str, ...]:
+        """Return what the transcript has about a call instead of its answer."""
+        found = []
         error = self._errors.get(call.request_id) if call.request_id else None
         if error is not None:
             attempt = "" if error.retry_attempt is None else f", attempt {error.retry_attempt}"
-            why = (*why, f"system/api_error contains its request id{attempt}")
-        if call.request_id and call.request_id in self._synthetic:
-            why = (*why, "a synthetic line contains its request id")
-        for later in self._alike.to(call):
-            if reason := repeats(call, later, self._evidence.facts):
-                return Reason("retried", (*why, f"retried by call {later.sequence}: {reason}"))
-        aborted = call.ended_by == "client_disconnect"
-        return Reason("aborted" if aborted else "failed", (*why, "no later call retries it"))
+            found.append(f"system/api_error contains its request id{attempt}")
+        if call.request_id and any(t.request_id == call.request_id for t in self._synthetic):
+            found.append("a synthetic line contains its request id")
+        return tuple(found)
 
     def turn(self, turn: Turn) -> Finding:
         verdict, reasons = self._turn_verdict(turn)
@@ -207,9 +261,19 @@ class _Alone:
         return "not-captured", (reason,)
 
 
+def _is_other_body(call: Exchange) -> bool:
+    """Whether the body arrived, and is not what was asked for."""
+    if call.failed or call.ended_by != "http_end":
+        return False
+    is_message = call.usage is not None and call.usage_at_start is None  # instead of a stream
+    return is_message or (call.message_id is None and call.usage_at_start is None)
+
+
 def _what_broke(call: Exchange) -> tuple[str, ...]:
     if call.status is None:
         return (f"no response ({call.error or call.ended_by})",)
+    if _is_other_body(call):
+        return (f"status {call.status}, but no answer: {call.error or 'the body is empty'}",)
     if call.failed:
         return (f"status {call.status}" + (f", {call.error}" if call.error else ""),)
     return (f"the answer was cut off ({call.ended_by})",)

@@ -1,8 +1,9 @@
 """Match each call on the wire with its turn in the transcript. Pure.
 
-First by request id, unless the message ids contradict it, then by message id. Lines with neither id
-are matched by token counts and time, and such a pair is marked as heuristic. Lines that the client
-wrote itself, for example about an error, do not match a call.
+By both ids, then by message id, then by request id if one side has no message id: older clients
+write the answer of a retry under the request id of the first attempt, and only the message id tells
+them apart. Lines with neither id are matched by token counts and time, and such a pair is marked as
+heuristic. Lines that the client wrote itself, for example about an error, do not match a call.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,8 +39,9 @@ class Joined:
 def join(calls: Sequence[Exchange], turns: Sequence[Turn]) -> Joined:
     """Match calls to /v1/messages and count_tokens with turns; count_tokens never has one."""
     pairing = _Pairing(calls, [turn for turn in turns if not turn.synthetic])
-    pairing.by_request_id()
+    pairing.by_request_id(_same_answer)
     pairing.by_message_id()
+    pairing.by_request_id(_no_contradiction)
     pairing.by_numbers()
     taken = {id(pair.turn) for pair in pairing.pairs}
     alone = tuple(turn for turn in turns if id(turn) not in taken)
@@ -54,13 +56,16 @@ class _Pairing:
         self.turns = {id(turn): turn for turn in turns}
         self.pairs: list[Pair] = []
 
-    def by_request_id(self) -> None:
-        """Match by request id; a retry's answer may have the first attempt's request id."""
+    def by_request_id(self, agree: Callable[[Exchange, Turn], bool]) -> None:
+        """Match by request id those whose message ids agree."""
         found: dict[str, list[Turn]] = {}
         for turn in self.turns.values():
             if turn.request_id:
                 found.setdefault(turn.request_id, []).append(turn)
-        self._pair("request_id", lambda call: found.get(call.request_id or "", ()))
+        self._pair(
+            "request_id",
+            lambda call: [t for t in found.get(call.request_id or "", ()) if agree(call, t)],
+        )
 
     def by_message_id(self) -> None:
         found = {turn.message_id: turn for turn in self.turns.values() if turn.message_id}
@@ -80,7 +85,7 @@ class _Pairing:
         left = []
         for call in self.calls:
             fitting = candidates(call) if call.kind == "messages" else ()
-            turn = next((t for t in fitting if id(t) in self.turns and _agree(call, t)), None)
+            turn = next((t for t in fitting if id(t) in self.turns), None)
             if turn is None:
                 left.append(call)
             else:
@@ -92,7 +97,11 @@ class _Pairing:
         self.pairs.append(Pair(call, turn, by))
 
 
-def _agree(call: Exchange, turn: Turn) -> bool:
+def _same_answer(call: Exchange, turn: Turn) -> bool:
+    return call.message_id is not None and call.message_id == turn.message_id
+
+
+def _no_contradiction(call: Exchange, turn: Turn) -> bool:
     return call.message_id is None or turn.message_id in (None, call.message_id)
 
 

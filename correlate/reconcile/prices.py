@@ -19,6 +19,7 @@ from genai_prices.types import TieredPrices
 
 from ccwire.wire.counting import RawUsage
 from ccwire.wire.models import base_model
+from ccwire.wire.parts import ADVISOR, Part
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from ccwire.wire.vocabulary import Provider
 
@@ -109,6 +110,26 @@ def price(
         return None
     anthropic_usd = None if by_anthropic is None else _client_cost(by_anthropic, factor)
     return Price(_exact(bill, factor), _client_cost(bill, factor), anthropic_usd, price_list)
+
+
+def price_of_part(
+    part: Part,
+    usage: RawUsage | None,
+    at: float | None,
+    provider: Provider = "anthropic",
+    alias: str | None = None,
+) -> Price | None:
+    """Return the price of one part of a call; `alias` is another name of a model without a price.
+
+    A model that advises is not run at the speed that was asked for.
+    """
+    if not part.tokens:
+        return Price(Cost(), 0.0, 0.0)
+    level = {**(usage or {}), "speed": None} if part.type == ADVISOR else usage
+    found = price(part.model, level, part.tokens, at, provider)
+    if found is None and alias is not None:
+        found = price(alias, level, part.tokens, at)
+    return found
 
 
 def _bill(prices: Sequence[Listed] | None, tokens: Tokens) -> Bill | None:

@@ -1,65 +1,34 @@
 """Determine the purpose of a call that is not in the transcript. Pure.
 
-Explicit sources come first: the request class header, then the transcript's `querySource`. A
-purpose derived from the request's text is marked as inferred.
+Explicit sources come first: the request class header, then the transcript's `querySource`. What a
+request claims by its text needs a second piece of evidence if the request has tools, as those of
+the conversation do: the tool call that it searches for, the session of the hook that it answers,
+or the conversation that it continues. A purpose derived from the text alone is marked as inferred.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
 
 from ccwire.wire.format import Exchange
-from ccwire.wire.json_text import as_list, dicts
 from ccwire.wire.vocabulary import one_of
-from correlate.captures.content import without_markers
+from correlate.reconcile.request_facts import RequestFacts
 from correlate.reconcile.verdicts import WireOnlyKind
 from correlate.transcript.records import ApiRequest
+from correlate.transcript.turns import Turn
 
 _SOURCE_SLACK = 2.0  # seconds between an api-request record and its call
-_SIDE_CLASSES: tuple[WireOnlyKind, ...] = ("auxiliary", "compaction")
+_CLOCK_SLACK = 1.0  # between the clocks of a line and of a call
+_BOUNDARY_SECONDS = 10.0  # between a summary and its compact_boundary; measured: less than 1
+SIDE_KINDS: tuple[WireOnlyKind, ...] = ("auxiliary", "compaction")
+HOOK = "a hook"  # how the evidence of a hook's call begins
 _MAIN_SOURCES = ("sdk", "repl_main_thread", "agent:")
+# A process by its id and the time of its start.
+type Process = tuple[int | None, float | None]
 
-# The purposes that can be inferred from a request's text.
-RequestPurpose = Literal[
-    "quota probe",
-    "warm-up",
-    "compaction",
-    "title",
-    "topic",
-    "permission check",
-    "file paths",
-    "summary",
-    "prompt suggestion",
-]
-PURPOSES: tuple[RequestPurpose, ...] = get_args(RequestPurpose)
-
-# Phrases in the system prompt or first message that identify the client's side requests.
-_SYSTEM_PHRASES: tuple[tuple[RequestPurpose, tuple[str, ...]], ...] = (
-    ("title", ("title",)),
-    ("topic", ("isNewTopic", "new conversation topic")),
-    (
-        "permission check",
-        ("policy_spec", "command prefix", "command injection", "safety classifier"),
-    ),
-    ("file paths", ("Extract any file paths",)),
-    ("summary", ("summarizing conversations", "Summarize this coding conversation")),
-    ("prompt suggestion", ("SUGGESTION MODE", "predict what the user")),
-)
-_COMPACTION_PHRASES = (
-    "create a detailed summary of the conversation",
-    "Your task is to create a detailed summary",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestFacts:
-    """The purpose found in a request file, and a digest that identifies retries."""
-
-    purpose: RequestPurpose | None
-    tools: int
-    digest: str
+# Purposes that a request only claims, and that are proven by texts.
+TO_PROVE = ("web search", "hook", "compaction")
+# Purposes of requests that continue a conversation with a prompt of the client.
+CONTINUING = ("prompt suggestion", "side question")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,132 +39,158 @@ class Reason:
     evidence: tuple[str, ...]
 
 
-def facts_of(body: Mapping[str, Any], recorded: object = None) -> RequestFacts:
-    """Return the facts of a request body; `recorded` is the purpose stored in a scrubbed copy."""
-    purpose = one_of(PURPOSES, recorded) or _purpose(body)
-    return RequestFacts(purpose, len(as_list(body.get("tools"))), _digest(body))
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A call of the client's tool for web searches, as the transcript has it."""
+
+    query: str
+    started: float
+    tool_use_id: str | None
 
 
-def purpose_of(
-    call: Exchange,
-    facts: RequestFacts | None,
-    sources: Iterable[ApiRequest],
-    *,
-    turns_offer_tools: bool,
-) -> Reason | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The evidence around a call: the transcript's, and that of other calls.
+
+    `sources` are the api-request records that no turn refers to, `compacted` the times of the
+    compact_boundary records.
+    """
+
+    session_id: str
+    sources: tuple[ApiRequest, ...] = ()
+    searches: tuple[Search, ...] = ()
+    compacted: tuple[float, ...] = ()
+    turns_offer_tools: bool = False
+    calls: tuple[Exchange, ...] = ()
+    facts: Mapping[int, RequestFacts]
+
+
+def searches_in(turns: Iterable[Turn]) -> tuple[Search, ...]:
+    return tuple(
+        Search(block.query, turn.started, block.tool_use_id)
+        for turn in turns
+        for block in turn.blocks
+        if block.query is not None and turn.started is not None
+    )
+
+
+def purpose_of(call: Exchange, around: Surroundings) -> Reason | None:
     """Return the purpose of a finished call without a turn; None if it is unknown."""
+    facts = around.facts.get(call.sequence)
     inferred = f", {facts.purpose} (inferred from the request)" if facts and facts.purpose else ""
-    if named := one_of(_SIDE_CLASSES, call.request_class):
+    if named := one_of(SIDE_KINDS, call.request_class):
         return Reason(named, (f"request class {named}{inferred}",))
-    for source in sources:
+    for source in around.sources:
         name = source.query_source or ""
-        if _same_moment(call, source) and name and not name.startswith(_MAIN_SOURCES):
+        is_side = name and not name.startswith(_MAIN_SOURCES)
+        if is_side and call.request_class is None and _same_moment(call, source):
             evidence = (f"api-request.querySource {name}{inferred}",)
             return Reason("compaction" if "compact" in name else "auxiliary", evidence)
-    if facts is None:
+    return None if facts is None else _claimed(call, facts, around)
+
+
+def is_of_program(call: Exchange, clients: Container[Process]) -> bool:
+    """Whether another program made the call: nothing in it names a client, nor does its process."""
+    is_named = call.claude_version or call.request_class or call.agent_id
+    if is_named or call.identified_by in ("header", "user_id"):
+        return False
+    return call.pid is not None and (call.pid, call.process_started) not in clients
+
+
+def clients_of(calls: Iterable[Exchange]) -> set[Process]:
+    """Return the processes whose calls name the client."""
+    return {(c.pid, c.process_started) for c in calls if c.claude_version and c.pid is not None}
+
+
+def _claimed(call: Exchange, facts: RequestFacts, around: Surroundings) -> Reason | None:
+    """Return the purpose that the request claims, if there is evidence for it."""
+    if facts.purpose == "hook":  # the client's header calls an agent of a hook a subagent
+        return None if call.request_class == "main" else _hook(facts, around)
+    if call.request_class is not None:
+        return None  # the client says that it is part of a conversation
+    match facts.purpose:
+        case None:
+            if facts.tools or not around.turns_offer_tools:
+                return None
+            return _auxiliary("inferred: the request has no tools, unlike calls with a turn")
+        case "web search":
+            return _web_search(call, facts, around)
+        case "compaction":
+            return _compaction(call, facts, around)
+        case purpose if purpose in CONTINUING and facts.tools:
+            return _continuing(call, facts, around)
+        case purpose:
+            return _auxiliary(f"inferred from the request: {purpose}")
+
+
+def _web_search(call: Exchange, facts: RequestFacts, around: Surroundings) -> Reason | None:
+    """Each call of the client's tool explains one search, of its query."""
+    if facts.recorded:
+        return _auxiliary("web search, as recorded when the copy was scrubbed")
+    searches = [
+        search
+        for search in around.searches
+        if search.started <= call.started + _CLOCK_SLACK and _asks_for(facts, search.query)
+    ]
+    same = [
+        other.sequence
+        for other in around.calls
+        if other.stream == call.stream  # a search may be repeated once without streaming
+        and not other.broken
+        and other.started < call.started
+        and _is_same(facts, other, around)
+    ]
+    if len(searches) <= len(same):
         return None
-    if facts.purpose is not None:
-        evidence = (f"inferred from the request: {facts.purpose}",)
-        return Reason("compaction" if facts.purpose == "compaction" else "auxiliary", evidence)
-    if not facts.tools and turns_offer_tools:
-        reason = "inferred: the request has no tools, unlike calls with a turn"
-        return Reason("auxiliary", (reason,))
+    called = f"the transcript's WebSearch call {searches[len(same)].tool_use_id} has its query"
+    return _auxiliary(f"web search: its only tool is the API's own, and {called}")
+
+
+def _asks_for(facts: RequestFacts, query: str) -> bool:
+    return bool(query.strip()) and (facts.prompt or "").strip().endswith(f": {query.strip()}")
+
+
+def _is_same(facts: RequestFacts, other: Exchange, around: Surroundings) -> bool:
+    theirs = around.facts.get(other.sequence)
+    return theirs is not None and theirs.purpose == facts.purpose and theirs.prompt == facts.prompt
+
+
+def _compaction(call: Exchange, facts: RequestFacts, around: Surroundings) -> Reason | None:
+    """A user may ask for a summary in the same words, so that they need a second proof."""
+    if facts.recorded:
+        return Reason("compaction", ("inferred from the request: compaction",))
+    if facts.summarizer or not facts.tools:
+        return Reason("compaction", ("inferred from the request: compaction",))
+    ended = call.ended or call.started
+    if any(-_CLOCK_SLACK <= at - ended <= _BOUNDARY_SECONDS for at in around.compacted):
+        return Reason("compaction", ("asks for a summary, and a compact_boundary follows",))
     return None
 
 
-def is_of_program(call: Exchange) -> bool:
-    """Whether another program made the call, which only its process ties to the session."""
-    return call.claude_version is None and call.identified_by == "process"
-
-
-def repeats(
-    earlier: Exchange,
-    later: Exchange,
-    facts: Mapping[int, RequestFacts],
-) -> str | None:
-    """Return why `later` is a retry of `earlier`, or None."""
-    if later.kind != earlier.kind or later.agent_id != earlier.agent_id:
+def _hook(facts: RequestFacts, around: Surroundings) -> Reason | None:
+    if facts.recorded:
+        return _auxiliary(f"{HOOK}, as recorded when the copy was scrubbed")
+    if facts.hook is None or facts.hook.session_id != around.session_id:
         return None
-    if later.started < earlier.started or later.sequence == earlier.sequence:
-        return None
-    if earlier.request_sha256 and earlier.request_sha256 == later.request_sha256:
-        return "identical request"
-    ours, theirs = facts.get(earlier.sequence), facts.get(later.sequence)
-    if ours is not None and theirs is not None and ours.digest == theirs.digest:
-        return "same messages"
-    return None
-
-
-class Alike:
-    """An index of calls by request, to find calls with the same request."""
-
-    def __init__(self, calls: Iterable[Exchange], facts: Mapping[int, RequestFacts]) -> None:
-        self._facts = facts
-        self._groups: dict[object, list[Exchange]] = {}
-        for call in sorted(calls, key=lambda call: call.started):
-            for key in self._keys(call):
-                self._groups.setdefault(key, []).append(call)
-
-    def to(self, call: Exchange) -> list[Exchange]:
-        """Return the calls with the same request, in the order in which they started."""
-        found = {c.sequence: c for key in self._keys(call) for c in self._groups.get(key, ())}
-        return sorted(found.values(), key=lambda call: call.started)
-
-    def _keys(self, call: Exchange) -> Iterator[object]:
-        if call.request_sha256:
-            yield "sha256", call.request_sha256
-        if facts := self._facts.get(call.sequence):
-            yield "digest", facts.digest
-
-
-def may_repeat(earlier: Exchange, later: Exchange) -> bool:
-    """Whether two request files are worth comparing, as a cheap test."""
-    return (
-        later.kind == earlier.kind
-        and later.agent_id == earlier.agent_id
-        and later.sequence != earlier.sequence
-        and later.started >= earlier.started
-        and later.messages == earlier.messages
+    return _auxiliary(
+        f"{HOOK}: the request contains the input of this session's {facts.hook.event}"
     )
+
+
+def _continuing(call: Exchange, facts: RequestFacts, around: Surroundings) -> Reason | None:
+    for earlier in around.calls:
+        theirs = around.facts.get(earlier.sequence)
+        if theirs is not None and earlier.started < call.started and facts.continues(theirs):
+            what = f"the conversation of call {earlier.sequence} with its answer and one prompt"
+            return _auxiliary(f"{facts.purpose}: {what}, which the transcript lacks")
+    return None
+
+
+def _auxiliary(evidence: str) -> Reason:
+    return Reason("auxiliary", (evidence,))
 
 
 def _same_moment(call: Exchange, source: ApiRequest) -> bool:
     if source.timestamp is None or (source.agent_id or None) != call.agent_id:
         return False
     return abs(call.started - source.timestamp) <= _SOURCE_SLACK
-
-
-def _purpose(body: Mapping[str, Any]) -> RequestPurpose | None:
-    messages = as_list(body.get("messages"))
-    first = _text(messages[0]) if messages else ""
-    last = _text(messages[-1]) if messages else ""
-    if body.get("max_tokens") == 1 or first.strip() == "quota":
-        return "quota probe"
-    if first.strip().endswith("Warmup"):
-        return "warm-up"
-    if any(phrase in last for phrase in _COMPACTION_PHRASES):
-        return "compaction"
-    if body.get("tools"):
-        return None
-    words = f"{_joined(body.get('system'))}\n{first}"
-    for purpose, phrases in _SYSTEM_PHRASES:
-        if any(phrase in words for phrase in phrases):
-            return purpose
-    return None
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    """Return a digest of the messages; streaming, limits and cache markers may differ."""
-    asked = without_markers(body.get("messages"))
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-
-
-def _text(message: object) -> str:
-    return _joined(message.get("content")) if isinstance(message, Mapping) else ""
-
-
-def _joined(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    texts = (block.get("text") for block in dicts(content))
-    return "\n".join(text for text in texts if isinstance(text, str))

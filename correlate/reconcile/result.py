@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ccwire.wire.counting import RawUsage
 from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.format import Exchange
+from ccwire.wire.parts import Part, parts_of
 from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import Provider
 from correlate.reconcile.verdicts import (
@@ -59,6 +60,13 @@ class Finding:
         return named or (self.turn.model if self.turn else None)
 
     @property
+    def served_model(self) -> str | None:
+        """The model that the answer names; older captures do not record it, the turn does."""
+        named = self.call.served_model if self.call else None
+        written = self.turn.model if self.turn and not self.turn.synthetic else None
+        return named or written
+
+    @property
     def provider(self) -> Provider:
         """Whose API served the call; a turn alone does not name it."""
         return endpoint_of(self.call.host, self.call.path).provider if self.call else "anthropic"
@@ -70,15 +78,32 @@ class Finding:
         return self.turn.started if self.turn is not None else None
 
     @property
+    def is_other_program(self) -> bool:
+        """Whether another program than the client made the call."""
+        return (self.verdict, self.kind) == ("wire-only", "other-program")
+
+    @property
     def wire_usage(self) -> RawUsage:
         """The usage on the wire; an answer that was cut off has only its initial usage."""
-        if self.call is None or self.kind in NOT_BILLED:
+        if self.call is None or self.call.kind in NOT_BILLED:
             return {}
         return self.call.usage or self.call.usage_at_start or {}
 
     @property
     def transcript_usage(self) -> RawUsage | None:
         return self.turn.usage if self.turn is not None else None
+
+    @property
+    def wire_parts(self) -> tuple[Part, ...]:
+        """What was billed for the call, by the model that served it."""
+        return parts_of(self.model, self.served_model, self.wire_usage)
+
+    @property
+    def transcript_parts(self) -> tuple[Part, ...]:
+        """The same by the session's transcript; an inherited turn belongs to another session."""
+        if self.verdict == "inherited":
+            return ()
+        return parts_of(self.model, self.served_model, self.transcript_usage)
 
     @property
     def wire_tokens(self) -> Tokens:
@@ -101,14 +126,21 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The client's total (cost-state, or the result of `-p`) compared with the wire."""
+    """The client's total (cost-state, or the result of `-p`) compared with the wire.
+
+    `residual` is the client's total less the wire's, `residual_by_model` the same by model, without
+    models that do not differ. `usd_residual` is None if a price is not known. `tokens` is None, and
+    `residual` empty, if the total has dollars alone.
+    """
 
     name: WitnessName
-    tokens: Mapping[str, Tokens]
+    tokens: Mapping[str, Tokens] | None
     usd: float | None
     residual: Tokens
     cause: ResidualCause
     evidence: tuple[str, ...]
+    residual_by_model: Mapping[str, Tokens] = field(default_factory=dict)
+    usd_residual: float | None = None
 
     @property
     def agrees(self) -> bool:
@@ -119,8 +151,8 @@ class Witness:
         return residual_explained(self.cause)
 
     @property
-    def total(self) -> Tokens:
-        return sum(self.tokens.values(), Tokens())
+    def total(self) -> Tokens | None:
+        return None if self.tokens is None else sum(self.tokens.values(), Tokens())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

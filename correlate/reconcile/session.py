@@ -11,28 +11,27 @@ from pathlib import Path
 
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
-from ccwire.wire.pack import PackDamaged
-from correlate.captures.content import CaptureFiles, body_of
 from correlate.captures.folder import (
     has_session,
     manifest_flaw,
     read_exchange_lines,
+    read_exchanges,
     request_file,
     response_file,
+    session_folders,
     session_manifest,
 )
+from correlate.reconcile.call_files import read_call_files
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.judge import JudgeContext, judge
 from correlate.reconcile.match import Joined, join
-from correlate.reconcile.purpose import RequestFacts, facts_of, may_repeat
+from correlate.reconcile.purpose import clients_of
 from correlate.reconcile.result import Finding, Reconciliation, Witness
 from correlate.reconcile.unassigned import unassigned_calls
-from correlate.reconcile.witnesses import (
-    ClientTotals,
-    cost_state_totals,
-    hold_against,
-    metrics_witness,
-)
+from correlate.reconcile.witnesses.client_totals import ClientTotals, cost_state_totals
+from correlate.reconcile.witnesses.compare import hold_against
+from correlate.reconcile.witnesses.invocation_metrics import metrics_witness
+from correlate.reconcile.witnesses.restarts import result_selections, saved_selections
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.reader import Progress, Transcript, read_transcript
 
@@ -57,6 +56,7 @@ class SessionReconciler:
     def __init__(
         self, captures: Path, claude: ClaudeDir, patience: TranscriptWait | None = None
     ) -> None:
+        self._captures = captures
         self._claude = claude
         self._origins = ForkOrigins(captures, claude)
         self._patience = patience or TranscriptWait()
@@ -76,9 +76,11 @@ class SessionReconciler:
         transcript, exchanges, joined = self._joined(manifest, found, own, progress)
         calls = [pair.call for pair in joined.pairs] + list(joined.calls_alone)
         origins = self._origins.of(joined.turns_alone, transcript.files)
-        facts, damaged = _facts(folder, calls, joined)
+        files = read_call_files(folder, calls, joined)
         evidence = JudgeContext(
-            facts=facts,
+            facts=files.facts,
+            empty_answers=files.empty_answers,
+            sent_outputs=files.sent_outputs,
             origins=origins,
             began=_began(manifest, exchanges),
             missing_sequences=(missing := _missing(folder, exchanges) if own else ()),
@@ -88,13 +90,15 @@ class SessionReconciler:
         notes = [f"exchanges.jsonl:{n} is malformed" if n else _UNREADABLE for n in torn]
         if own and (flaw := manifest_flaw(folder)):
             notes.append(f"manifest.json is damaged ({flaw})")
-        notes += [f"the request file of call {number} is damaged" for number in damaged]
+        notes += [f"a file of call {number} is damaged" for number in files.damaged]
         return Reconciliation(
             session_id=manifest.session_id,
             claude_versions=tuple(dict.fromkeys([*manifest.claude_versions, *transcript.versions])),
             calls=call_findings,
             turns_without_call=turn_findings,
-            witnesses=self._witnesses(transcript, call_findings, turn_findings, result),
+            witnesses=self._witnesses(
+                transcript, call_findings, turn_findings, result, files.cut_texts
+            ),
             agents=_agent_types(manifest, transcript),
             agent_details=tuple(transcript.agents.values()),
             records=transcript.records,
@@ -143,28 +147,72 @@ class SessionReconciler:
         calls: Sequence[Finding],
         turns: Sequence[Finding],
         result: ClientTotals | None,
+        cut_texts: Mapping[int, int],
     ) -> tuple[Witness, ...]:
         state = transcript.cost_state
         accounts = [cost_state_totals(state)] if state is not None else []
-        if result is not None:
-            accounts.append(result)
         counted = metrics_witness(calls)
         others = (counted,) if counted else ()
-        if not accounts:
+        if not accounts and result is None:
             return others
         inherited = [f.turn.message_id for f in turns if f.verdict == "inherited" and f.turn]
-        sessions = self._origins.sharing(filter(None, inherited), transcript.files)
+        compacted = [compaction.uuid for compaction in transcript.compactions]
+        copied = filter(None, (*inherited, *compacted))
+        sessions = self._origins.sharing(copied, transcript.files)
         bases = [
-            cost_state_totals(base).total
+            cost_state_totals(base)
             for session_id in sessions
             for base in read_transcript(self._claude.session(session_id)).cost_states
         ]
         unseen = any(finding.verdict == "before-capture" for finding in turns)
-        compared = (
-            hold_against(account, calls, turns, bases, earlier_unseen=unseen)
+        files = transcript.files.main
+        own = [finding for finding in calls if not finding.is_other_program]
+        saved = saved_selections(own, transcript.cost_states, files)
+        compared = [
+            hold_against(
+                account,
+                calls,
+                turns,
+                bases,
+                earlier_unseen=unseen,
+                selections=saved,
+                cut_texts=cut_texts,
+            )
             for account in accounts
-        )
+        ]
+        if result is not None:
+            elsewhere = self._elsewhere(transcript.files.session_id, own)
+            selections = result_selections(own, saved, files, elsewhere)
+            compared.append(
+                hold_against(
+                    result,
+                    calls,
+                    turns,
+                    bases,
+                    earlier_unseen=unseen,
+                    selections=selections,
+                    elsewhere=elsewhere,
+                    cut_texts=cut_texts,
+                )
+            )
         return (*compared, *others)
+
+    def _elsewhere(self, session_id: str, calls: Sequence[Finding]) -> list[Finding]:
+        """Return the calls of the same processes under other sessions, with negative numbers."""
+        processes = clients_of(finding.call for finding in calls if finding.call)
+        found = [
+            exchange
+            for folder in session_folders(self._captures)
+            if folder.name != session_id
+            for exchange in read_exchanges(folder)
+            if exchange.kind == "messages" and (exchange.pid, exchange.process_started) in processes
+        ]
+        return [
+            Finding(
+                verdict="wire-only", kind="main", evidence=(), call=replace(one, sequence=-number)
+            )
+            for number, one in enumerate(found, 1)
+        ]
 
 
 def narrowed(
@@ -224,40 +272,6 @@ def _missing(folder: Path, exchanges: Sequence[Exchange]) -> tuple[int, ...]:
 
 def _under_way(folder: Path, sequence: int) -> bool:
     return request_file(folder, sequence) is not None and response_file(folder, sequence) is None
-
-
-def _facts(
-    folder: Path, calls: Sequence[Exchange], joined: Joined
-) -> tuple[Mapping[int, RequestFacts], list[int]]:
-    """Read the request files of calls without a turn, and of possible retries of failed calls.
-
-    Returns their facts and the sequence numbers of damaged files. Missing files are skipped.
-    """
-    wanted = {call.sequence for call in joined.calls_alone if call.kind == "messages"}
-    as_long: dict[int | None, list[Exchange]] = {}
-    for call in calls:
-        as_long.setdefault(call.messages, []).append(call)
-    for broken in joined.calls_alone:
-        if broken.kind == "messages" and broken.broken:
-            candidates = [
-                call for call in as_long.get(broken.messages, ()) if may_repeat(broken, call)
-            ]
-            if not any(c.request_sha256 == broken.request_sha256 for c in candidates):
-                wanted.update(call.sequence for call in candidates)
-    files = CaptureFiles(folder)
-    facts: dict[int, RequestFacts] = {}
-    damaged: list[int] = []
-    for sequence in sorted(wanted):
-        try:
-            request = files.request(sequence)
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, PackDamaged):
-            damaged.append(sequence)
-            continue
-        if isinstance(body := body_of(request), dict):
-            facts[sequence] = facts_of(body, request.get("purpose"))
-    return facts, damaged
 
 
 def _agent_types(manifest: Manifest, transcript: Transcript) -> dict[str, str | None]:

@@ -6,8 +6,9 @@ from decimal import Decimal
 
 from ccwire.wire.counting import RawUsage, TokenClass
 from ccwire.wire.models import base_model
+from ccwire.wire.parts import Part
 from ccwire.wire.usage import Tokens
-from correlate.reconcile.prices import Cost, Price, PriceList, price
+from correlate.reconcile.prices import Cost, Price, PriceList, price_of_part
 from correlate.reconcile.result import Finding, Reconciliation, label
 
 
@@ -108,25 +109,50 @@ def price_note(side: Side) -> str | None:
 def totals_of(session: Reconciliation) -> Totals:
     bills = [
         _Bills(
-            finding, _bill(finding, finding.wire_usage), _bill(finding, finding.transcript_usage)
+            finding,
+            _bill(finding, finding.wire_parts, finding.wire_usage),
+            _bill(finding, finding.transcript_parts, finding.transcript_usage),
         )
         for finding in session.findings
         if finding.verdict != "inherited"
     ]
     witness = session.witness("cost-state")
     return Totals(
-        wire=_side(bills.wire for bills in _as_they_ended(bills)),
-        transcript=_side(bills.transcript for bills in bills),
-        cost_state=Side(tokens=witness.tokens, usd=witness.usd) if witness else None,
+        wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines),
+        transcript=_side(line for bills in bills for line in bills.transcript.lines),
+        cost_state=Side(tokens=witness.tokens or {}, usd=witness.usd) if witness else None,
         causes=_causes(bills),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Bill:
+class _Line:
+    """What one model's part of a call costs."""
+
     model: str
     tokens: Tokens
     price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    """The bill of one call: a line for each part."""
+
+    lines: tuple[_Line, ...]
+
+    @property
+    def tokens(self) -> Tokens:
+        return sum((line.tokens for line in self.lines), Tokens())
+
+    @property
+    def usd(self) -> Decimal | None:
+        """Dollars; None if a part has no known price."""
+        total = Decimal(0)
+        for line in self.lines:
+            if line.price is None:
+                return None
+            total += line.price.cost.total
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +162,17 @@ class _Bills:
     transcript: _Bill
 
 
-def _bill(finding: Finding, usage: RawUsage | None) -> _Bill:
-    tokens = Tokens.of(usage)
-    model = finding.model
-    paid = price(model, usage, tokens, finding.at, finding.provider) if tokens else _NOTHING
-    if paid is None and finding.turn is not None:  # a profile or alias; the answer names the model
-        paid = price(finding.turn.model, usage, tokens, finding.at)
-    return _Bill(base_model(model or "unknown"), tokens, paid)
-
-
-_NOTHING = Price(Cost(), 0.0, 0.0)
+def _bill(finding: Finding, parts: tuple[Part, ...], usage: RawUsage | None) -> _Bill:
+    return _Bill(
+        tuple(
+            _Line(
+                base_model(part.model or "unknown"),
+                part.tokens,
+                price_of_part(part, usage, finding.at, finding.provider, finding.served_model),
+            )
+            for part in parts
+        )
+    )
 
 
 def _as_they_ended(bills: list[_Bills]) -> list[_Bills]:
@@ -154,24 +181,24 @@ def _as_they_ended(bills: list[_Bills]) -> list[_Bills]:
     return [bill for _, bill in sorted(called, key=lambda timed: timed[0])]
 
 
-def _side(bills: Iterable[_Bill]) -> Side:
+def _side(lines: Iterable[_Line]) -> Side:
     tokens: dict[str, Tokens] = {}
     costs: dict[str, Cost] = {}
     unpriced: dict[str, None] = {}
     usd = 0.0
     anthropic_usd: float | None = 0.0
     price_lists: dict[PriceList, None] = {}
-    for bill in bills:
-        if not bill.tokens:
+    for line in lines:
+        if not line.tokens:
             continue
-        tokens[bill.model] = tokens.get(bill.model, Tokens()) + bill.tokens
-        if bill.price is None:
-            unpriced[bill.model] = None
+        tokens[line.model] = tokens.get(line.model, Tokens()) + line.tokens
+        if line.price is None:
+            unpriced[line.model] = None
         else:
-            costs[bill.model] = costs.get(bill.model, Cost()) + bill.price.cost
-            usd += bill.price.client_usd
-            anthropic_usd = _plus(anthropic_usd, bill.price.anthropic_usd)
-            price_lists[bill.price.price_list] = None
+            costs[line.model] = costs.get(line.model, Cost()) + line.price.cost
+            usd += line.price.client_usd
+            anthropic_usd = _plus(anthropic_usd, line.price.anthropic_usd)
+            price_lists[line.price.price_list] = None
     is_priced = bool(costs) or not unpriced
     return Side(
         tokens,
@@ -199,10 +226,10 @@ def _causes(bills: Iterable[_Bills]) -> tuple[Cause, ...]:
     for both in bills:
         name = label(both.finding)
         before = causes.get(name, Cause(name, 0, Tokens(), Decimal(0)))
-        wire, transcript = both.wire.price, both.transcript.price
+        wire, transcript = both.wire.usd, both.transcript.usd
         usd = None
         if before.usd is not None and wire is not None and transcript is not None:
-            usd = before.usd + wire.cost.total - transcript.cost.total
+            usd = before.usd + wire - transcript
         missing = both.wire.tokens - both.transcript.tokens
         causes[name] = Cause(name, before.findings + 1, before.missing + missing, usd)
     return tuple(causes.values())

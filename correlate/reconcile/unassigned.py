@@ -6,7 +6,7 @@ which the transcript repeats, and by the process that sent them.
 
 from collections.abc import Iterable, Sequence
 
-from ccwire.wire.format import ERROR_LINE_SECONDS, Exchange
+from ccwire.wire.format import Exchange, may_report
 from correlate.transcript.turns import Turn
 
 _AROUND = 60.0  # seconds around known calls in which a process belongs to the session
@@ -35,4 +35,4 @@ def _belongs_to(turn: Turn, exchange: Exchange) -> bool:
     """Whether a turn reports this failed call; such a line has no ids, only the time matches."""
     if not turn.synthetic or turn.started is None or not exchange.failed:
         return False
-    return 0 <= turn.started - (exchange.ended or exchange.started) <= ERROR_LINE_SECONDS
+    return may_report(turn.started, exchange.ended or exchange.started)

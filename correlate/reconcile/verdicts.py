@@ -29,7 +29,9 @@ WireOnlyKind = Literal[
     "retried",
     "failed",
     "aborted",
-    "program",
+    "not-an-answer",
+    "discarded",
+    "other-program",
     "no-transcript",
     "unknown",
 ]
@@ -48,9 +50,27 @@ Tone = Literal["good", "warn", "info", "bad"]
 # What a session is compared with: the client's own totals, and Bedrock's own counts.
 WitnessName = Literal["cost-state", "result", "invocation-metrics"]
 
-# Why a total of the client differs from that of the captured calls.
+# Why a total of the client differs from that of the captured calls: a rule by which the client
+# counts, each proven by an exact equality. `dollars-unknown`: the tokens are equal, and dollars
+# cannot be compared; `dollars`: the tokens are equal, the dollars are not.
 ResidualCause = Literal[
-    "none", "disputed-calls", "forked", "calls-left-out", "before-capture", "unknown"
+    "none",
+    "disputed-calls",
+    "forked",
+    "calls-left-out",
+    "iterations-left-out",
+    "advisors-left-out",
+    "asked-model",
+    "estimated",
+    "starts-added",
+    "restarted",
+    "written-earlier",
+    "one-run",
+    "other-rates",
+    "before-capture",
+    "dollars-unknown",
+    "dollars",
+    "unknown",
 ]
 
 
@@ -71,7 +91,9 @@ VERDICTS: Mapping[Verdict, VerdictMeaning] = {
         "≈",
     ),
     "partial": VerdictMeaning(
-        "The transcript's output is between the answer's first and final usage.", "warn", "≈"
+        "The transcript has an output that was sent between the first and final usage.",
+        "warn",
+        "≈",
     ),
     "differs": VerdictMeaning("Wire and transcript differ without an explanation.", "bad", "✕"),
     "wire-only": VerdictMeaning("A call without a turn in the transcript.", "info", "○"),
@@ -99,4 +121,4 @@ def residual_agrees(cause: ResidualCause) -> bool:
 
 
 def residual_explained(cause: ResidualCause) -> bool:
-    return cause != "unknown"
+    return cause not in ("dollars", "unknown")

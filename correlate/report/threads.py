@@ -10,7 +10,7 @@ from correlate.reconcile.result import Finding
 MAIN = "main"
 SIDE = "side"  # calls outside the conversation: titles, topics, counting tokens
 
-_SIDE_KINDS = ("auxiliary", "count_tokens", "program")
+_SIDE_KINDS = ("auxiliary", "count_tokens", "other-program")
 Outcome = Literal["answered", "retried", "failed", "aborted", "cut"]
 
 _ENDED_BADLY: tuple[Outcome, ...] = ("retried", "failed", "aborted")

@@ -19,7 +19,8 @@ from ccwire.wire.vocabulary import Direction
 from correlate.captures.content import body_of
 from correlate.captures.folder import has_session, read_exchanges, transcript_files
 from correlate.reconcile.forks import ForkOrigins
-from correlate.reconcile.purpose import facts_of
+from correlate.reconcile.purpose import SIDE_KINDS, TO_PROVE
+from correlate.reconcile.request_facts import facts_of
 from correlate.reconcile.session import SessionReconciler
 from correlate.reconcile.unassigned import unassigned_calls
 from correlate.schema.observe.vocabulary import RESULT_KEYS, SEALED
@@ -126,10 +127,11 @@ class Scrubbing:
         own = has_session(capture)
         folder = target / (self._names.name(part.session_id) if own else UNKNOWN)
         mine = None if own else self._assigned(capture, part)
+        proven = self._proven(capture, part)
         for name, data, written_at in _exchange_data(capture):
             number, direction = parse_file_name(name) or (0, "req")
             if mine is None or number in mine:
-                text = self._exchange_file(data, direction)
+                text = self._exchange_file(data, direction, is_proven=number in proven)
                 place = folder / self._file_name(name, number, direction, text)
                 self._write(place, text, written_at)
             progress(len(data))
@@ -144,11 +146,21 @@ class Scrubbing:
         turns = read_transcript(part.files).turns
         return {exchange.sequence for exchange in unassigned_calls(read_exchanges(capture), turns)}
 
-    def _exchange_file(self, data: bytes, direction: Direction) -> bytes:
+    def _proven(self, capture: Path, part: CopyPart) -> set[int]:
+        """Return the side calls, whose purpose the copy could not prove again."""
+        reconciler = SessionReconciler(self._captures, self._claude)
+        findings = reconciler.reconcile(capture, part.session_id).calls
+        return {
+            finding.call.sequence
+            for finding in findings
+            if finding.call and finding.kind in SIDE_KINDS and not finding.turn
+        }
+
+    def _exchange_file(self, data: bytes, direction: Direction, *, is_proven: bool) -> bytes:
         """Scrub an exchange file; a request's purpose is stored, as its text is lost."""
         new = self._scrubbed(data, CAPTURE)
         purpose = _purpose(data) if direction == "req" else None
-        if purpose is None:
+        if purpose is None or (purpose in TO_PROVE and not is_proven):
             return new
         text = new.decode("utf-8", "surrogateescape")
         end = found.end() if (found := _HEAD_END.match(text)) else text.index("{") + 1

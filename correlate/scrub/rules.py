@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from ccwire.wire.hosts import ANTHROPIC_DOMAINS
 from ccwire.wire.models import base_model
 from ccwire.wire.versions import is_version
-from correlate.reconcile.purpose import PURPOSES
+from correlate.reconcile.request_facts import PURPOSES
 from correlate.schema.observe.vocabulary import (
     CLOSED,
     EMBEDDED,

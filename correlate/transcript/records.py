@@ -22,6 +22,7 @@ class ContentBlock:
     file_path: str | None = None  # the file a tool reads or writes
     subagent_type: str | None = None
     prompt: str | None = None  # a subagent's prompt, repeated in its first line
+    query: str | None = None  # of a web search, which is a call of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +74,20 @@ class Compaction:
 
     line: int
     timestamp: float | None
+    uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CostState:
-    """cost-state: the client's cost total for the whole session, including inherited calls."""
+    """cost-state: the client's cost total, including inherited calls.
+
+    A client that resumes a session continues from the last one, if there is one.
+    """
 
     line: int
     total_usd: float | None
     model_usage: dict[str, dict[str, Any]]
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,7 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
                 line,
                 number(record.get("totalCostUSD")),
                 {model: used for model, used in models if isinstance(used, dict)},
+                path,
             )
         case "api-request" if isinstance(record.get("id"), str):
             return ApiRequest(
@@ -192,6 +199,7 @@ def _block(block: dict[str, Any]) -> ContentBlock:
         file_path=text(given.get("file_path")) or text(given.get("notebook_path")),
         subagent_type=text(given.get("subagent_type")),
         prompt=text(given.get("prompt")) if "subagent_type" in given else None,
+        query=text(given.get("query")) if block.get("name") == "WebSearch" else None,
     )
 
 
@@ -207,7 +215,7 @@ def _system(record: dict[str, Any], line: int) -> Record:
             whole(record.get("retryAttempt")),
         )
     if record.get("subtype") == "compact_boundary":
-        return Compaction(line, at)
+        return Compaction(line, at, text(record.get("uuid")))
     return None
 
 

@@ -1,8 +1,9 @@
 """Group a transcript's assistant lines into turns, one per call to the model. Pure.
 
-The rule: lines with the same message id and request id are one turn, wherever they are. Its usage
-is taken from a line with a stop reason, else from the line with the most output. Consecutive lines
-without either id are one turn as long as their four token counts are equal.
+The rule: lines with the same message id and request id are one turn, wherever they are, and so is a
+line that repeats the message id without a request id. Its usage is taken from a line with a stop
+reason, else from the line with the most output. Consecutive lines without either id are one turn as
+long as their four token counts are equal.
 """
 
 from dataclasses import dataclass, field
@@ -82,6 +83,7 @@ class TurnFolder:
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[Any, ...], _Lines] = {}
+        self._with_request: dict[str | None, tuple[Any, ...]] = {}  # keys, by message id
         self._unnamed = 0
         self._previous: tuple[Any, ...] | None = None
 
@@ -102,7 +104,12 @@ class TurnFolder:
     def _key(self, line: AssistantLine) -> tuple[Any, ...]:
         if line.message_id is not None or line.request_id is not None:
             self._previous = None
-            return ("ids", line.message_id, line.request_id)
+            if line.request_id is None and line.message_id in self._with_request:
+                return self._with_request[line.message_id]
+            key = ("ids", line.message_id, line.request_id)
+            if line.message_id is not None and line.request_id is not None:
+                self._with_request.setdefault(line.message_id, key)
+            return key
         same = (line.model, line.agent_id, fingerprint(line.usage))
         if same != self._previous:
             self._unnamed += 1
@@ -121,7 +128,9 @@ def _finality(line: AssistantLine) -> tuple[bool, int]:
 def _take(lines: _Lines, line: AssistantLine) -> None:
     if line.uuid is not None:
         lines.uuids.add(line.uuid)
-    lines.blocks.extend(line.blocks)
+    is_again = line.request_id is None and list(line.blocks) == lines.blocks  # by 1.0.30
+    if not is_again:
+        lines.blocks.extend(line.blocks)
     if line.block_index is not None:
         lines.indexes.append(line.block_index)
     lines.places.append(TranscriptPlace(line.path, line.line, line.offset))

@@ -11,9 +11,10 @@ from typing import Any
 
 from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
 from ccwire.wire.format import Exchange, Manifest
+from ccwire.wire.parts import parts_of
 from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import EndpointKind
-from correlate.reconcile.prices import price
+from correlate.reconcile.prices import price_of_part
 
 _RECENT = 500  # calls kept for display; totals include all
 _WAITS = 50  # first-byte times in the median
@@ -244,11 +245,13 @@ def _priced(session_id: str, exchange: Exchange) -> SeenCall:
     if exchange.kind == "messages":
         usage = exchange.usage or exchange.usage_at_start
     tokens = Tokens.of(usage)
-    if not tokens:
-        return SeenCall(session_id, exchange, tokens, 0.0)
     provider = endpoint_of(exchange.host, exchange.path).provider
-    cost = price(exchange.model, usage, tokens, exchange.started, provider)
-    return SeenCall(session_id, exchange, tokens, cost.client_usd if cost else None)
+    served = exchange.served_model
+    usd: float | None = 0.0
+    for part in parts_of(exchange.model, served, usage):
+        cost = price_of_part(part, usage, exchange.started, provider, served)
+        usd = None if cost is None or usd is None else usd + cost.client_usd
+    return SeenCall(session_id, exchange, tokens, usd)
 
 
 def _together(sums: Iterable[Sums]) -> Sums:

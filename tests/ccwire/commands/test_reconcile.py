@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from ccwire.cli import main
 from ccwire.wire.format import EXCHANGES
+from ccwire.wire.usage import Tokens
 from lab.made_session import MadeSession, write_lines
 
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -139,14 +140,9 @@ def test_a_share_is_shown_alone(folder: Path) -> None:
 
 @pytest.mark.parametrize("shape", ["object", "array", "lines"])
 def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, shape: str) -> None:
-    wire = as_json(folder, SESSION)["totals"]["wire"]
-    usage = {
-        "inputTokens": wire["input_tokens"],
-        "outputTokens": wire["output_tokens"],
-        "cacheReadInputTokens": wire["cache_read_input_tokens"],
-        "cacheCreationInputTokens": wire["cache_creation_input_tokens"],
-    }
-    result = {"type": "result", "total_cost_usd": 1.5, "modelUsage": {"m": usage}}
+    models = as_json(folder, SESSION)["totals"]["wire"]["models"]
+    usage = {model: Tokens.of(used).to_client() for model, used in models.items()}
+    result = {"type": "result", "total_cost_usd": 1.5, "modelUsage": usage}
     start = {"type": "system"}
     path = tmp_path / "printed"
     path.write_bytes(
@@ -157,7 +153,11 @@ def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, sha
         }[shape]
     )
     (witness,) = as_json(folder, SESSION, "--result", str(path))["witnesses"]
-    assert (witness["name"], witness["usd"], witness["agrees"]) == ("result", 1.5, True)
+    assert (witness["name"], witness["usd"], witness["agrees"]) == ("result", 1.5, False)
+    assert (witness["cause"], witness["explained"]) == ("dollars-unknown", True)
+    assert witness["residual_by_model"] == {}
+    assert witness["residual_usd"] is None  # a model of the session has no known price
+    assert witness["evidence"][-1] == "dollars are not compared: a price is not known"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Reconciling a whole session from files: the verdicts and the unexplained cases."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,47 +9,22 @@ import pytest
 
 from ccwire.wire.format import EXCHANGES, Exchange, file_name
 from ccwire.wire.usage import Tokens
-from correlate.reconcile.result import Finding, Reconciliation, counted
+from correlate.reconcile.result import counted
 from correlate.reconcile.session import SessionReconciler, TranscriptWait, narrowed
 from correlate.reconcile.totals import totals_of
 from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession, made_usage, write_lines
-
-SESSION = "11111111-2222-4333-8444-555555555555"
-OTHER = "99999999-2222-4333-8444-555555555555"
-IMPATIENT = TranscriptWait(tries=0)
-
-
-def made_session(**more: Any) -> MadeSession:
-    """A session with a prompt, a tool call, a subagent, a side call and an answer."""
-    made = MadeSession(SESSION, **more)
-    made.prompt("go")
-    made.call(("text", "tool_use"), output=249)
-    made.tool_result("a result")
-    made.call(agent_id="a1", output=70)
-    made.call(in_transcript=False, request_class="auxiliary", tools=0, output=11)
-    made.call(output=30)
-    return made
-
-
-def reconcile(tmp_path: Path, session: str = SESSION) -> Reconciliation:
-    captures = tmp_path / "captures"
-    claude = ClaudeDir(tmp_path / "claude")
-    return SessionReconciler(captures, claude, IMPATIENT).reconcile(captures / session)
-
-
-def write(made: MadeSession, tmp_path: Path) -> Path:
-    return made.write(tmp_path / "claude", tmp_path / "captures")
-
-
-def unexplained(session: Reconciliation) -> list[Finding]:
-    return [finding for finding in session.findings if not finding.explained]
-
-
-def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
-    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    change(lines)
-    write_lines(path, lines)
+from tests.correlate.dollars import worth
+from tests.correlate.reconcile.made import (
+    IMPATIENT,
+    OTHER,
+    SESSION,
+    made_session,
+    reconcile,
+    rewrite,
+    unexplained,
+    write,
+)
 
 
 def test_a_whole_session_is_explained(tmp_path: Path) -> None:
@@ -127,7 +101,9 @@ def test_a_removed_turn_is_a_call_of_unknown_kind(tmp_path: Path) -> None:
     [(1, "content block 0 of the answer"), (2, "the answer's tool call is missing")],
 )
 def test_a_removed_line_of_a_split_turn_is_missed(tmp_path: Path, line: int, said: str) -> None:
-    path = write(made_session(), tmp_path)
+    made = made_session()  # captured before the number of blocks was recorded
+    made.exchanges = [replace(exchange, blocks=None) for exchange in made.exchanges]
+    path = write(made, tmp_path)
     rewrite(path, lambda lines: lines.__delitem__(line))
     (found,) = unexplained(reconcile(tmp_path))
     assert found.verdict == "differs"
@@ -162,13 +138,16 @@ def test_turns_before_the_capture_get_before_capture_verdicts(tmp_path: Path) ->
 def test_a_forks_inherited_turns_are_not_counted_again(tmp_path: Path) -> None:
     parent = MadeSession(OTHER)
     parent.call(output=40)
-    parent.cost_state(1.0, {"claude-opus-5-5": _model_usage(made_usage(1, 40))})
+    parent.cost_state(
+        worth(made_usage(1, 40)), {"claude-opus-5-5": _model_usage(made_usage(1, 40))}
+    )
     parent.write(tmp_path / "claude", tmp_path / "captures")
     fork = MadeSession(SESSION, now=parent.now + 100)
     fork.lines = [{**line, "sessionId": SESSION} for line in parent.lines[:-1]]
     fork.call(output=60)
     both = Tokens.of(made_usage(1, 40)) + Tokens.of(made_usage(1, 60))
-    fork.cost_state(2.0, {"claude-opus-5-5": _model_usage(both.to_usage())})
+    spent = worth(made_usage(1, 40), made_usage(1, 60))
+    fork.cost_state(spent, {"claude-opus-5-5": _model_usage(both.to_usage())})
     write(fork, tmp_path)
     session = reconcile(tmp_path)
     assert counted(session.findings) == {"match": 1, "inherited": 1}
@@ -178,8 +157,34 @@ def test_a_forks_inherited_turns_are_not_counted_again(tmp_path: Path) -> None:
     assert witness.agrees
     assert witness.evidence == (
         "equals the wire plus the totals inherited from the forked session",
+        f"${worth(made_usage(1, 40)):+.4f} against the wire",
     )
     assert session.unexplained == 0
+
+
+def test_a_fork_after_a_compaction_is_known_by_the_copied_boundary(tmp_path: Path) -> None:
+    """Nothing before the boundary is copied, so that no answer is inherited."""
+    parent = MadeSession(OTHER)
+    parent.call(output=40)
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b0b0", "sessionId": OTHER}
+    parent.lines.append(boundary)
+    parent.cost_state(
+        worth(made_usage(1, 40)), {"claude-opus-5-5": _model_usage(made_usage(1, 40))}
+    )
+    parent.write(tmp_path / "claude", tmp_path / "captures")
+    fork = MadeSession(SESSION, now=parent.now + 100)
+    fork.lines = [{**boundary, "sessionId": SESSION}]
+    fork.call(output=60)
+    both = Tokens.of(made_usage(1, 40)) + Tokens.of(made_usage(1, 60))
+    spent = worth(made_usage(1, 40), made_usage(1, 60))
+    fork.cost_state(spent, {"claude-opus-5-5": _model_usage(both.to_usage())})
+    write(fork, tmp_path)
+    (witness,) = reconcile(tmp_path).witnesses
+    assert witness.cause == "forked"
+    fork.lines[0]["uuid"] = "another"
+    write(fork, tmp_path)
+    (witness,) = reconcile(tmp_path).witnesses
+    assert witness.cause == "unknown"
 
 
 def test_a_fork_of_an_uncaptured_session_is_known_by_its_transcript(tmp_path: Path) -> None:
@@ -198,13 +203,14 @@ def test_a_fork_of_an_uncaptured_session_is_known_by_its_transcript(tmp_path: Pa
 def test_a_program_that_the_client_started_is_told_apart(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(output=40)
-    program: dict[str, Any] = {"claude_version": None, "identified_by": "process"}
+    program: dict[str, Any] = {"claude_version": None, "identified_by": "process", "pid": 77}
     made.call(in_transcript=False, request_class=None, tools=3, **program)
     made.call(in_transcript=False, request_class=None, tools=0, stream=False, **program)
-    made.cost_state(1.0, {"claude-opus-5-5": _model_usage(made_usage(1, 40))})
+    spent = worth(made_usage(1, 40))
+    made.cost_state(spent, {"claude-opus-5-5": _model_usage(made_usage(1, 40))})
     write(made, tmp_path)
     session = reconcile(tmp_path)
-    assert counted(session.findings) == {"match": 1, "wire-only: program": 2}
+    assert counted(session.findings) == {"match": 1, "wire-only: other-program": 2}
     assert session.unexplained == 0
     (witness,) = session.witnesses
     assert witness.evidence == ("equals the wire exactly",)
@@ -391,8 +397,24 @@ def test_a_damaged_request_file_is_noted_and_the_numbers_stand(tmp_path: Path) -
     folder = tmp_path / "captures" / SESSION
     (folder / file_name(3, "req", made.exchanges[2].path)).write_bytes(b'{"body": {"da')
     session = reconcile(tmp_path)
-    assert session.notes == ("the request file of call 3 is damaged",)
+    assert session.notes == ("a file of call 3 is damaged",)
     assert session.unexplained == 0
+
+
+def test_a_call_in_a_wrong_folder_is_not_captured(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    lost = made.call(captured=False)
+    write(made, tmp_path)
+    wrong = tmp_path / "captures" / OTHER
+    wrong.mkdir()
+    write_lines(wrong / EXCHANGES, [{**lost.to_json(), "sequence": 1}])
+    name = file_name(1, "req", "/v1/messages")
+    for named, verdict in ((SESSION, "not-captured"), (OTHER, "inherited")):
+        request = {"headers": {"x-claude-code-session-id": named}, "body": {"data": {}}}
+        (wrong / name).write_bytes(orjson.dumps(request))
+        (turn,) = reconcile(tmp_path).turns_without_call
+        assert turn.verdict == verdict
 
 
 def write_request(folder: Path, call: Exchange, body: dict[str, Any]) -> None:

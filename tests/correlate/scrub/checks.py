@@ -11,7 +11,7 @@ from ccwire.wire.json_text import parse_json
 from ccwire.wire.vocabulary import EndedBy, IdentifiedBy
 from correlate.captures.folder import read_manifest
 from correlate.reconcile.as_json import session_json
-from correlate.reconcile.purpose import PURPOSES
+from correlate.reconcile.request_facts import PURPOSES
 from correlate.reconcile.session import SessionReconciler, TranscriptWait
 from correlate.reconcile.totals import totals_of
 from correlate.schema.observe.vocabulary import LISTED, MAPS, SEALED

@@ -177,6 +177,21 @@ def test_what_was_inferred_from_words_is_still_known_without_them(tmp_path: Path
     assert b"zebra" not in b"".join(p.read_bytes() for p in copy.iterdir())
 
 
+def test_what_was_not_proven_is_not_proven_by_the_copy(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.call(in_transcript=False, request_class=None, tools=1, messages=1)
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    search = [{"type": "web_search_20250305", "name": "web_search"}]
+    body = {"tools": search, "messages": [ask("Perform a web search for the query: zebra")]}
+    write_request(tmp_path / "captures" / SESSION, 2, body)
+    found = reconcile(tmp_path / "captures", tmp_path / "claude", SESSION)
+    assert (found["calls"][1]["kind"], found["unexplained"]) == ("unknown", 1)
+    copied = scrub(tmp_path / "captures", tmp_path / "claude", SESSION, tmp_path / "copy")
+    copy = reconcile(tmp_path / "copy/captures", tmp_path / "copy/claude", copied.session_id)
+    assert (copy["calls"][1]["kind"], copy["unexplained"]) == ("unknown", 1)
+
+
 def test_a_copy_of_a_copy_reconciles_the_same(tmp_path: Path) -> None:
     captures, claude_dir = made_session(tmp_path)
     first = assert_copy_is_the_same(captures, claude_dir, SESSION, tmp_path / "one")

@@ -19,9 +19,11 @@ from correlate.transcript.records import (
 )
 from tests.correlate.folding import fold
 
+PATH = Path("t.jsonl")
+
 
 def read(record: dict[str, Any]) -> Record:
-    return typed(record, Path("t.jsonl"), 7, 0)
+    return typed(record, PATH, 7, 0)
 
 
 def test_an_empty_assistant_line_has_none_everywhere_not_zero() -> None:
@@ -63,14 +65,15 @@ def test_a_compaction_keeps_its_place() -> None:
         "type": "system",
         "subtype": "compact_boundary",
         "timestamp": "2026-11-16T00:00:00.000Z",
+        "uuid": "b0b0",
     }
-    assert read(record) == Compaction(7, 1794787200.0)
+    assert read(record) == Compaction(7, 1794787200.0, "b0b0")
 
 
 def test_the_cost_record_is_read() -> None:
     record = {"type": "cost-state", "totalCostUSD": 0.5, "modelUsage": {"m": {"inputTokens": 1}}}
-    assert read(record) == CostState(7, 0.5, {"m": {"inputTokens": 1}})
-    assert read({"type": "cost-state"}) == CostState(7, None, {})
+    assert read(record) == CostState(7, 0.5, {"m": {"inputTokens": 1}}, PATH)
+    assert read({"type": "cost-state"}) == CostState(7, None, {}, PATH)
 
 
 def test_an_api_request_contains_its_query_source() -> None:

@@ -83,6 +83,11 @@ def test_a_copied_line_is_not_folded_in_again() -> None:
     assert len(turn.blocks) == 1
 
 
+def test_a_line_that_repeats_an_answer_without_its_request_id_is_the_same_turn() -> None:
+    (turn,) = fold([line(1), line(2, uuid="u2", request=None)])
+    assert (len(turn.places), len(turn.blocks)) == (2, 1)
+
+
 def test_without_ids_lines_with_the_same_numbers_are_one_turn_while_they_follow() -> None:
     none = {"message": None, "request": None}
     turns = fold([line(1, **none), line(2, **none), line(3, input=9, **none), line(4, **none)])

@@ -114,7 +114,7 @@ function rowOf(row) {
     button,
     clock(row.started),
     laneNames.get(row.lane) || row.lane,
-    tinyModel(row.model),
+    servingModels(row),
     ...GROUPS.map((_, place) => (row.tokens ? count(row.tokens[place]) : '–')),
     inTranscript,
     row.outcome ? duration(took(row)) : '–',

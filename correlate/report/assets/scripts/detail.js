@@ -15,6 +15,7 @@ function evidenceOf(row) {
   const facts = [
     ['Kind', row.kind],
     ['Model', row.model],
+    ['Served by', row.models ? Object.keys(row.models).join(', ') : null],
     ['Request id', row.request_id],
     ['Message id', row.message_id],
     ['Status', row.status],

@@ -83,6 +83,16 @@ const BEDROCK = /^(?:arn:[^/]*\/)?(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(
 const shortModel = (model) =>
   (model || 'unknown').replace(BEDROCK, '$1').replace('@', '-').replace(/^claude-/, '');
 const tinyModel = (model) => shortModel(model).replace(/-20\d{6}$/, '');
+/* The models that served a call, a line each; the asked one alone before an arrow. */
+const servingModels = ({ model, models }) => {
+  const asked = tinyModel(model);
+  const served = Object.keys(models || {}).map(tinyModel);
+  const others = served.filter((name) => name !== asked);
+  if (!others.length) return asked;
+  return served.includes(asked)
+    ? [asked, ...others].join(' +\n')
+    : `${asked} →\n${others.join(' +\n')}`;
+};
 const took = (call) => (call.ended == null ? null : call.ended - call.started);
 
 /* The value at a dotted path in an object, or in the output of `ccwire reconcile --json`. */
