@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,6 +18,7 @@ from addon.claude_settings.refused import (
 )
 from ccwire.cli import COMMANDS
 from ccwire.wire.hosts import PROVIDER_HOSTS
+from correlate.reconcile.verdicts import Verdict, WireOnlyKind
 
 ROOT = Path(__file__).parent.parent
 
@@ -58,6 +60,12 @@ def test_every_option_of_the_add_on_is_in_the_readme() -> None:
     assert len(options) > 5
     readme = (ROOT / "README.md").read_text()
     assert {option for option in options if f"| `{option}` |" not in readme} == set()
+
+
+def test_every_verdict_and_kind_is_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text()
+    names = [*get_args(Verdict), *get_args(WireOnlyKind)]
+    assert [name for name in names if f"`{name}`" not in text] == []
 
 
 def test_the_page_on_settings_names_what_was_measured() -> None:

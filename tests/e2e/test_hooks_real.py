@@ -8,6 +8,7 @@ import pytest
 from addon.claude_settings.hooks_text import hook_command
 from addon.claude_settings.install import make_change, plan_install, plan_uninstall
 from addon.claude_settings.refused import flaw_of
+from addon.launch.client_settings import settings_text
 from addon.launch.overlay import with_overlay
 from ccwire.demo.stand_in.scenarios import named
 from lab.settings_files import FLAWS, measure
@@ -66,12 +67,10 @@ def test_a_run_brings_its_hooks_if_the_client_ignores_the_installed_ones(
         settings.write_text("{\n  // a comment\n}\n")
         make_change(plan_install(settings, hook_command(tmp_path / "ignored.json")))
         command = with_overlay([*real.client.command], real.claude_dir, real.cwd, tmp_path)
-        own = (
-            Path(command[-1])
-            .read_text()
-            .replace("hook.py", f"hook.py --sessions {tmp_path / 'own.json'}")
+        own = settings_text(command[-1])
+        real.hooks = json.loads(
+            own.replace("hook.py", f"hook.py --sessions {tmp_path / 'own.json'}")
         )
-        real.hooks = json.loads(own)
         outcome = real.run(named("plain"))
     assert not (tmp_path / "ignored.json").exists()
     [entry] = json.loads((tmp_path / "own.json").read_text())["sessions"]
