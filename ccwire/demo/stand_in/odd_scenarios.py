@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from ccwire.demo.stand_in.scenario import (
     Answer,
-    Body,
     Failure,
+    OtherBody,
     Rule,
     Scenario,
     ServerToolUse,
@@ -94,17 +94,18 @@ def stopped(reason: str) -> Scenario:
 
 def html_page() -> Scenario:
     """A web page with status 200 instead of a stream; the next attempt succeeds."""
-    return _other_body("html_page", Body(type="text/html; charset=utf-8", data=_PAGE))
+    return _other_body("html_page", OtherBody(type="text/html; charset=utf-8", data=_PAGE))
 
 
 def json_page() -> Scenario:
     """JSON that is no message, with status 200; the next attempt succeeds."""
-    return _other_body("json_page", Body(type="application/json", data=_NOT_A_MESSAGE.encode()))
+    page = OtherBody(type="application/json", data=_NOT_A_MESSAGE.encode())
+    return _other_body("json_page", page)
 
 
 def empty_page() -> Scenario:
     """Status 200 and nothing else; the next attempt succeeds."""
-    return _other_body("empty_page", Body(type="text/event-stream"))
+    return _other_body("empty_page", OtherBody(type="text/event-stream"))
 
 
 def whole_message() -> Scenario:
@@ -142,7 +143,7 @@ def unknown_events() -> Scenario:
     return prompted("unknown_events", (answer,))
 
 
-def _other_body(name: str, body: Body) -> Scenario:
+def _other_body(name: str, body: OtherBody) -> Scenario:
     return prompted(name, (Answer(body=body), says("Said after another body.")))
 
 

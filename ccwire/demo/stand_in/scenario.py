@@ -144,7 +144,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class OtherBody:
     """Any bytes with status 200 instead of a message, such as the page of a captive portal."""
 
     type: str  # its content type
@@ -178,7 +178,7 @@ class Answer:
     content: tuple[ScriptedBlock, ...] = ()
     _: KW_ONLY
     failure: Failure | None = None
-    body: Body | None = None
+    body: OtherBody | None = None
     whole: bool = False
     bare_start: bool = False
     usage: Usage | None = None
