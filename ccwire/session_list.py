@@ -184,9 +184,7 @@ def _first(*moments: float | None) -> float | None:
 def _cost(calls: Iterable[Exchange]) -> float | None:
     """Return the cost of the calls with a known price; None if there are none."""
     prices = [
-        price_of_part(
-            part, c.usage, c.started, endpoint_of(c.host, c.path).provider, c.served_model
-        )
+        price_of_part(part, c.usage, c.started, endpoint_of(c.host, c.path).provider)
         for c in calls
         if c.usage
         for part in parts_of(c.model, c.served_model, c.usage)

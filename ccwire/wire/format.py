@@ -25,6 +25,7 @@ EXCHANGES = "exchanges.jsonl"
 TRAFFIC_LOG = "traffic.log"
 PART_SUFFIX = ".part"
 
+NO_STREAM = "expected a stream"  # how the error of an answer in one piece begins
 SYNTHETIC_MODEL = "<synthetic>"  # the model of a transcript line that the client wrote itself
 _ERROR_LINE_SECONDS = 5.0  # within which the client writes a line about a failed call
 _CLOCK_SLACK = 0.5  # a line may be written before the end of the response is recorded

@@ -30,8 +30,9 @@ def model_key(model: str) -> str:
 
 
 def _spelling(model: str) -> list[str]:
-    """The words of a name in any order: gateways write `claude-4.5-sonnet`, too."""
-    return sorted(re.split(r"[-.]", model_key(model)))
+    """The words of a name in any order, then its numbers: gateways write `claude-4.5-sonnet`."""
+    parts = re.split(r"[-.]", model_key(model))
+    return [*sorted(p for p in parts if not p.isdigit()), *(p for p in parts if p.isdigit())]
 
 
 def serving_model(asked: str | None, served: str | None) -> str | None:

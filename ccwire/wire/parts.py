@@ -6,7 +6,7 @@ fallback model's (`fallback_message`). Each is billed at the rates of the model 
 level of the usage leaves out advisors, compactions and attempts that declined.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ccwire.wire.counting import RawUsage
 from ccwire.wire.json_text import text
@@ -20,11 +20,15 @@ MESSAGE = "message"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The tokens of one iteration, its type, and the model that served it."""
+    """The tokens of one iteration, its type, and the model that served it.
+
+    `alias` is the name of the same model in the answer, if the one that was asked has no price.
+    """
 
     model: str | None
     tokens: Tokens
     type: str = MESSAGE
+    alias: str | None = field(default=None, compare=False)
 
 
 def parts_of(asked: str | None, served: str | None, usage: RawUsage | None) -> tuple[Part, ...]:
@@ -37,7 +41,7 @@ def parts_of(asked: str | None, served: str | None, usage: RawUsage | None) -> t
     serving = serving_model(asked, served)
     iterations = billed_iterations(usage)
     if not iterations:
-        return (Part(serving, top_level),) if usage else ()
+        return (Part(serving, top_level, alias=served),) if usage else ()
     has_fallback = any(one.get("type") == FALLBACK for one in iterations)
     unnamed = asked if has_fallback else serving  # an attempt that declined is of the asked model
     parts = [
@@ -51,10 +55,10 @@ def parts_of(asked: str | None, served: str | None, usage: RawUsage | None) -> t
     answering = [n for n, part in enumerate(parts) if part.type in (MESSAGE, FALLBACK)]
     last = answering[-1] if answering else len(parts) - 1
     return tuple(
-        Part(
-            part.model,
-            part.tokens.with_requests_of(top_level if n == last else Tokens()),
-            part.type,
+        replace(
+            part,
+            tokens=part.tokens.with_requests_of(top_level if n == last else Tokens()),
+            alias=served if part.model == serving and not has_fallback else None,
         )
         for n, part in enumerate(parts)
     )

@@ -27,6 +27,7 @@ class ForkOrigins:
         self._claude = claude
         self._captured: dict[str, list[tuple[str, int]]] | None = None
         self._written: dict[Path, dict[str, int]] = {}
+        self._files: dict[str, CaptureFiles] = {}
 
     def of(self, turns: Iterable[Turn], files: SessionFiles) -> dict[str, Origin]:
         """Return, by message id, the origin of turns that an earlier session contains."""
@@ -54,8 +55,10 @@ class ForkOrigins:
         A client that continues a session may make its first calls under a session id of its own,
         and write their lines into the session that it continues.
         """
+        if session_id not in self._files:
+            self._files[session_id] = CaptureFiles(self._captures / session_id)
         try:
-            request = CaptureFiles(self._captures / session_id).request(sequence)
+            request = self._files[session_id].request(sequence)
         except (OSError, ValueError, PackDamaged):
             return False
         return session_id in _named_in(request)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ccwire.wire.format import Exchange, is_run_id
+from ccwire.wire.format import NO_STREAM, Exchange, is_run_id
 from ccwire.wire.usage import Difference, differences, output_of
 from correlate.reconcile.match import Joined, Pair
 from correlate.reconcile.purpose import (
@@ -149,7 +149,7 @@ class _Alone:
         self._alike = Alike(calls, evidence.facts)
         self._clients = clients_of(calls)
         self._errors = {e.request_id: e for e in transcript.api_errors if e.request_id}
-        self._synthetic = [turn for turn in transcript.turns if turn.synthetic]
+        self._synthetic = {turn.request_id for turn in transcript.turns if turn.synthetic}
         refs = {turn.request_ref for turn in transcript.turns}
         self._around = Surroundings(
             session_id=transcript.files.session_id,
@@ -231,7 +231,7 @@ class _Alone:
         if error is not None:
             attempt = "" if error.retry_attempt is None else f", attempt {error.retry_attempt}"
             found.append(f"system/api_error contains its request id{attempt}")
-        if call.request_id and any(t.request_id == call.request_id for t in self._synthetic):
+        if call.request_id and call.request_id in self._synthetic:
             found.append("a synthetic line contains its request id")
         return tuple(found)
 
@@ -265,8 +265,8 @@ def _is_other_body(call: Exchange) -> bool:
     """Whether the body arrived, and is not what was asked for."""
     if call.failed or call.ended_by != "http_end":
         return False
-    is_message = call.usage is not None and call.usage_at_start is None  # instead of a stream
-    return is_message or (call.message_id is None and call.usage_at_start is None)
+    is_whole = (call.error or "").startswith(NO_STREAM)
+    return is_whole or (call.message_id is None and call.usage_at_start is None)
 
 
 def _what_broke(call: Exchange) -> tuple[str, ...]:

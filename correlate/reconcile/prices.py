@@ -113,13 +113,9 @@ def price(
 
 
 def price_of_part(
-    part: Part,
-    usage: RawUsage | None,
-    at: float | None,
-    provider: Provider = "anthropic",
-    alias: str | None = None,
+    part: Part, usage: RawUsage | None, at: float | None, provider: Provider = "anthropic"
 ) -> Price | None:
-    """Return the price of one part of a call; `alias` is another name of a model without a price.
+    """Return the price of one part of a call.
 
     A model that advises is not run at the speed that was asked for.
     """
@@ -127,8 +123,8 @@ def price_of_part(
         return Price(Cost(), 0.0, 0.0)
     level = {**(usage or {}), "speed": None} if part.type == ADVISOR else usage
     found = price(part.model, level, part.tokens, at, provider)
-    if found is None and alias is not None:
-        found = price(alias, level, part.tokens, at)
+    if found is None and part.alias is not None:
+        found = price(part.alias, level, part.tokens, at)
     return found
 
 

@@ -135,7 +135,7 @@ def _web_search(call: Exchange, facts: RequestFacts, around: Surroundings) -> Re
     same = [
         other.sequence
         for other in around.calls
-        if other.stream == call.stream  # a search may be repeated once without streaming
+        if _is_readable(other) == _is_readable(call)  # one that is not may be repeated
         and not other.broken
         and other.started < call.started
         and _is_same(facts, other, around)
@@ -146,13 +146,20 @@ def _web_search(call: Exchange, facts: RequestFacts, around: Surroundings) -> Re
     return _auxiliary(f"web search: its only tool is the API's own, and {called}")
 
 
+def _is_readable(call: Exchange) -> bool:
+    """Whether every release reads the answer: older ones need a usage in message_start."""
+    return call.stream is False or call.usage_at_start is not None
+
+
 def _asks_for(facts: RequestFacts, query: str) -> bool:
-    return bool(query.strip()) and (facts.prompt or "").strip().endswith(f": {query.strip()}")
+    """Whether the prompt is the client's own words, up to the only colon in them, and the query."""
+    asked, _, searched = (facts.prompt or "").strip().partition(": ")
+    return bool(asked) and bool(query.strip()) and searched == query.strip()
 
 
 def _is_same(facts: RequestFacts, other: Exchange, around: Surroundings) -> bool:
-    theirs = around.facts.get(other.sequence)
-    return theirs is not None and theirs.purpose == facts.purpose and theirs.prompt == facts.prompt
+    is_alike = _claims_alike(facts, other, around)
+    return is_alike and around.facts[other.sequence].prompt == facts.prompt
 
 
 def _compaction(call: Exchange, facts: RequestFacts, around: Surroundings) -> Reason | None:
@@ -161,10 +168,25 @@ def _compaction(call: Exchange, facts: RequestFacts, around: Surroundings) -> Re
         return Reason("compaction", ("inferred from the request: compaction",))
     if facts.summarizer or not facts.tools:
         return Reason("compaction", ("inferred from the request: compaction",))
-    ended = call.ended or call.started
-    if any(-_CLOCK_SLACK <= at - ended <= _BOUNDARY_SECONDS for at in around.compacted):
-        return Reason("compaction", ("asks for a summary, and a compact_boundary follows",))
+    later = [
+        other
+        for other in around.calls
+        if other.started > call.started and not other.broken and _claims_alike(facts, other, around)
+    ]
+    for boundary in around.compacted:
+        if _precedes(call, boundary) and not any(_precedes(one, boundary) for one in later):
+            return Reason("compaction", ("asks for a summary, and a compact_boundary follows",))
     return None
+
+
+def _precedes(call: Exchange, boundary: float) -> bool:
+    ended = call.ended or call.started
+    return -_CLOCK_SLACK <= boundary - ended <= _BOUNDARY_SECONDS
+
+
+def _claims_alike(facts: RequestFacts, other: Exchange, around: Surroundings) -> bool:
+    theirs = around.facts.get(other.sequence)
+    return theirs is not None and theirs.purpose == facts.purpose
 
 
 def _hook(facts: RequestFacts, around: Surroundings) -> Reason | None:
@@ -178,6 +200,14 @@ def _hook(facts: RequestFacts, around: Surroundings) -> Reason | None:
 
 
 def _continuing(call: Exchange, facts: RequestFacts, around: Surroundings) -> Reason | None:
+    if any(
+        other.started < call.started
+        and not other.broken
+        and _claims_alike(facts, other, around)
+        and around.facts[other.sequence].digest == facts.digest
+        for other in around.calls
+    ):
+        return None  # one prompt, one call
     for earlier in around.calls:
         theirs = around.facts.get(earlier.sequence)
         if theirs is not None and earlier.started < call.started and facts.continues(theirs):

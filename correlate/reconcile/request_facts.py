@@ -140,9 +140,10 @@ def _purpose(
     first = _text(messages[0]) if messages else ""
     last = _text(_last_prompt(messages))
     if len(messages) == 1:
-        if body.get("max_tokens") == 1 or first.strip() == "quota":
+        is_quota = first.strip() == "quota" and not body.get("tools")
+        if body.get("max_tokens") == 1 or is_quota:
             return "quota probe"
-        if first.strip().endswith("Warmup"):
+        if _last_text(messages[0]) == "Warmup":
             return "warm-up"
     for purpose, phrases in _PROMPT_PHRASES:
         if any(phrase in last for phrase in phrases):
@@ -194,6 +195,13 @@ def _plain(message: Mapping[str, Any]) -> Any:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     return {**message, "content": without_markers(content)}
+
+
+def _last_text(message: Mapping[str, Any]) -> str | None:
+    """Return the last text of a message: the client puts reminders before the prompt."""
+    content = message.get("content")
+    found = content if isinstance(content, str) else (dicts(content) or [{}])[-1].get("text")
+    return found.strip() if isinstance(found, str) else None
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -168,7 +168,7 @@ def _bill(finding: Finding, parts: tuple[Part, ...], usage: RawUsage | None) -> 
             _Line(
                 base_model(part.model or "unknown"),
                 part.tokens,
-                price_of_part(part, usage, finding.at, finding.provider, finding.served_model),
+                price_of_part(part, usage, finding.at, finding.provider),
             )
             for part in parts
         )

@@ -62,6 +62,8 @@ _ERROR = re.compile(r"((?:[a-z]+_)*error: |)(.*)", re.DOTALL)
 _ERROR_TEXT = re.compile(
     r"(?:[a-z]+_)*error|Overloaded|Internal server error|no answer|the proxy was (killed|stopped)"
     r"|prompt is too long: \d+ tokens > \d+ maximum|the capture fell behind and lost the rest"
+    r"|expected a (?:stream|message), got (?:other JSON|a body without a type|[a-z]+/[a-z.+-]+)"
+    r"|the stream (?:has no message|ended without message_stop)"
 )
 _USER = re.compile(r"user_(.*?)_account_(.*?)_session_(.*)", re.DOTALL)
 _TELLING = re.compile(r"[A-Za-z]{2}(?!.*\d\d:\d\d:\d\d)")  # times are not words

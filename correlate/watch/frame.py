@@ -249,7 +249,7 @@ def _priced(session_id: str, exchange: Exchange) -> SeenCall:
     served = exchange.served_model
     usd: float | None = 0.0
     for part in parts_of(exchange.model, served, usage):
-        cost = price_of_part(part, usage, exchange.started, provider, served)
+        cost = price_of_part(part, usage, exchange.started, provider)
         usd = None if cost is None or usd is None else usd + cost.client_usd
     return SeenCall(session_id, exchange, tokens, usd)
 

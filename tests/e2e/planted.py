@@ -194,6 +194,15 @@ def an_answer_without_its_last_event(a: Copy, b: Copy) -> set[str]:
     return _plant(a, cut)
 
 
+def an_answer_without_its_start_usage_and_last_event(a: Copy, b: Copy) -> set[str]:
+    def cut(exchange: JsonObject, request: JsonObject, response: JsonObject) -> None:
+        error = "the stream ended without message_stop"
+        exchange |= {"complete": False, "ended_by": "http_end", "error": error}
+        exchange["usage_at_start"] = None
+
+    return _plant(a, cut)
+
+
 def a_call_in_another_folder(a: Copy, b: Copy) -> set[str]:
     """A call that was filed under a session which neither its request nor a transcript names."""
     last = a.turns()[-1]
@@ -280,6 +289,7 @@ FAULTS: dict[str, Fault] = {
     "a summary that the user asked for": a_summary_that_the_user_asked_for,
     "a call that does not name the client": a_call_that_does_not_name_the_client,
     "an answer without its last event": an_answer_without_its_last_event,
+    "an answer without start usage": an_answer_without_its_start_usage_and_last_event,
     "a call in another folder": a_call_in_another_folder,
     "a call of another session": a_call_of_another_session,
     "one output token less": a_wrong_count_in_the_transcript("output_tokens", -1),

@@ -21,6 +21,7 @@ from addon.recording.content.exchange_files import FinishedAnswer, SpilledBody
 from addon.recording.content.large_body import LARGEST_IN_MEMORY, TEXT, LargeBody, text_body
 from addon.recording.content.streamed import StreamedAnswer
 from addon.redaction.redactor import Redactor
+from ccwire.wire.format import NO_STREAM
 from ccwire.wire.stream.message import BEDROCK_COUNTS, MessageAssembler
 from ccwire.wire.vocabulary import EndedBy, EndpointKind
 
@@ -160,8 +161,8 @@ def as_asked(
         return answer
     if is_json and not stream:
         found = "other JSON"
-    asked = "a stream" if stream else "a message"
-    return replace(answer, complete=False, error=answer.error or f"expected {asked}, got {found}")
+    expected = NO_STREAM if stream else "expected a message"
+    return replace(answer, complete=False, error=answer.error or f"{expected}, got {found}")
 
 
 def recovered_answer(

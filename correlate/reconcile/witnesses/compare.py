@@ -59,7 +59,9 @@ def hold_against(
     if account.tokens is None:
         own = billed - off_wire
         found = explain_cost(account.usd, [*calls, *elsewhere], selections)
-        if found[0] == "unknown" and uncaptured and _exceeds(account.usd, own.usd):
+        is_sum = billed.usd is not None and _same(account.usd, billed.usd)
+        is_more = earlier_unseen and _exceeds(account.usd, own.usd)
+        if found[0] == "unknown" and uncaptured and (is_sum or is_more):
             found = "before-capture", ("it includes turns that were not captured",)
         return _witness_of_dollars(account, found, billed.usd)
     claimed = ModelSums(by_key(account.tokens), account.usd)
@@ -68,6 +70,7 @@ def hold_against(
         account,
         account.tokens,
         [*calls, *elsewhere],
+        uncaptured,
         claimed,
         off_wire,
         tuple(bases),
@@ -119,6 +122,7 @@ class _Comparison:
     account: ClientTotals
     tokens: Mapping[str, Tokens]
     calls: Sequence[Finding]
+    uncaptured: Sequence[Finding]
     claimed: ModelSums
     off_wire: ModelSums
     bases: tuple[ClientTotals, ...]
@@ -148,11 +152,12 @@ class _Comparison:
                     usd = None if expected.usd is None else expected.usd - subset[1]
                     left_out = without(subset[0], uncertain)
                     found = _because(way, selection, base is not None, left_out)
+                    counted_in = [(n, sums) for n, sums in kept if n not in subset[0]]
                     if usd is None or self.claimed.usd is None:
-                        return self._without_dollars(found, kept)
+                        return self._without_dollars(found, way, counted_in, base)
                     if _same(usd, self.claimed.usd):
                         return found
-                    unequal = unequal or (self.claimed.usd - usd, found[1][1:], kept)
+                    unequal = unequal or (self.claimed.usd - usd, found[1][1:], counted_in)
         if unequal is None:
             return None
         apart, rules, kept = unequal
@@ -162,17 +167,25 @@ class _Comparison:
         return "dollars", (differ, *rules)
 
     def _without_dollars(
-        self, found: Explanation, kept: Sequence[tuple[int, ModelSums]]
+        self,
+        found: Explanation,
+        way: Counting,
+        kept: Sequence[tuple[int, ModelSums]],
+        base: ClientTotals | None,
     ) -> Explanation:
         """Return what explains equal tokens if dollars cannot be compared, or not all of them."""
         cause, evidence = found
         numbers = {number for number, _ in kept}
-        paid = usd_by_model(f for f in self.calls if f.call and f.call.sequence in numbers)
+        calls = (f for f in self.calls if f.call and f.call.sequence in numbers)
+        paid = usd_by_model([*calls, *self.uncaptured], way)
         for model, usd in self.account.usd_by_model.items():
             expected = paid.get(model_key(model))
-            if cause == "none" and expected is not None and not _same(expected, usd):
+            if base is not None and expected is not None:
+                before = base.usd_by_model.get(model)
+                expected = expected + before if before is not None else None
+            if expected is not None and not _same(expected, usd):
                 differ = f"the dollars of {model} differ by ${usd - expected:+.4f}"
-                return "dollars", ("the tokens are equal by model", differ)
+                return "dollars", ("the tokens are equal by model", *evidence[1:], differ)
         why = "the client names none" if self.claimed.usd is None else "a price is not known"
         if residual_agrees(cause):
             cause = "dollars-unknown"
@@ -182,13 +195,15 @@ class _Comparison:
         """Return how the client priced the calls that its tokens cover."""
         account = self.account
         ends = {f.call.sequence: f.call.ended or 0.0 for f in self.calls if f.call}
-        is_result = account.name == "result"
+        # When a result is printed, the calls with a line in the main thread have ended.
+        late = [f for f in self.calls if f.turn is None or f.agent_id is not None]
         return other_rates(
             self.tokens,
             account.usd_by_model,
             account.usd,
+            sorted(kept, key=lambda one: ends[one[0]]),
             hour_writes=frozenset() if account.tells_ages else _hour_writes(self.calls),
-            ended=sorted(kept, key=lambda one: ends[one[0]]) if is_result else (),
+            late=frozenset(f.call.sequence for f in late if f.call and account.name == "result"),
         )
 
     def _counted(self, way: Counting) -> list[tuple[int, ModelSums]]:

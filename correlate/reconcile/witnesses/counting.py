@@ -72,6 +72,10 @@ class ModelSums:
         return ModelSums({model: counts for model, counts in tokens.items() if counts}, usd)
 
 
+def listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
+
+
 def sum_of(sums: Iterable[ModelSums]) -> ModelSums:
     tokens: dict[str, Tokens] = {}
     usd: float | None = 0.0
@@ -140,7 +144,7 @@ def _without_commands(
         is_left = finding.call is not None and finding.call.sequence in numbers
         return ModelSums() if is_left else billed(finding)
 
-    named = _listed(sorted(numbers))
+    named = listed(sorted(numbers))
     yield Counting(count, "calls-left-out", (f"without call {named}, a side call about a command",))
 
 
@@ -166,7 +170,7 @@ def _estimating(
         usage = {**call.usage_at_start, "output_tokens": max(output, known)}
         return billed_sums(finding, usage)
 
-    estimated = f"estimates the output of call {_listed(cut)}, cut off, by the length of its text"
+    estimated = f"estimates the output of call {listed(cut)}, cut off, by the length of its text"
     yield Counting(count, "estimated", (estimated,))
 
 
@@ -174,8 +178,8 @@ def _is_odd(finding: Finding) -> bool:
     """Whether the client may count a call otherwise than it was billed."""
     for usage in (finding.wire_usage, finding.transcript_usage):
         parts = parts_of(finding.model, finding.served_model, usage)
-        whole = [Part(finding.model, Tokens.of_top_level(usage))]
-        if parts and list(parts) != whole:
+        undivided = [Part(finding.model, Tokens.of_top_level(usage))]
+        if parts and list(parts) != undivided:
             return True
     return False
 
@@ -211,9 +215,15 @@ def _client_way(
     way = _by_usage(count, by_transcript)
     left_out: dict[str, list[int]] = {}
     renamed: list[str] = []
+    cheaper: list[int] = []
     for finding in calls:
         call = finding.call
-        if call is None or billed_sums(finding).key == way(finding).key:
+        if call is None:
+            continue
+        billed, counted = billed_sums(finding), way(finding)
+        if billed.key == counted.key:
+            if billed.usd != counted.usd:
+                cheaper.append(call.sequence)
             continue
         for name in _left_out(finding.wire_parts, finding.wire_usage, advisors):
             left_out.setdefault(name, []).append(call.sequence)
@@ -223,9 +233,11 @@ def _client_way(
             renamed.append(f"call {call.sequence} under {added}, which was asked, not {serving}")
     evidence = [f"adds {text}" for text in renamed]
     if left_out:
-        named = ", ".join(f"the {name} of call {_listed(at)}" for name, at in left_out.items())
+        named = ", ".join(f"the {name} of call {listed(at)}" for name, at in left_out.items())
         evidence.insert(0, f"adds only the top level of a call's usage: without {named}")
-    cause: ResidualCause = "iterations-left-out"
+    if cheaper:
+        evidence.append(f"prices the cache writes of call {listed(cheaper)} without their ages")
+    cause: ResidualCause = "iterations-left-out" if left_out else "other-rates"
     if not advisors and "advisor's iteration" in left_out:
         cause = "advisors-left-out"
     elif renamed:
@@ -273,7 +285,8 @@ def _client_sums(finding: Finding, usage: RawUsage, advisors: bool, served: bool
     entries = billed_iterations(usage)
     top_level = Tokens.of_top_level(usage)
     fallbacks = _fallbacks(usage) if served else []
-    main = Part(_client_name(finding, usage, served), top_level)
+    alias = None if _fallbacks(usage) else finding.served_model
+    main = Part(_client_name(finding, usage, served), top_level, alias=alias)
     paid = [main]
     if fallbacks:
         is_refused = finding.call is not None and finding.call.stop_reason == "refusal"
@@ -306,14 +319,10 @@ def _sums(finding: Finding, parts: Iterable[Part], usage: RawUsage) -> ModelSums
             continue
         name = model_key(part.model or "unknown")
         tokens[name] = tokens.get(name, Tokens()) + part.tokens
-        found = price_of_part(part, usage, finding.at, finding.provider, finding.served_model)
+        found = price_of_part(part, usage, finding.at, finding.provider)
         paid = found.anthropic_usd if found else None
         usd = None if usd is None or paid is None else usd + paid
     return ModelSums(tokens, usd)
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def uncertain_calls(calls: Sequence[Finding]) -> dict[int, str]:
@@ -325,19 +334,17 @@ def uncertain_calls(calls: Sequence[Finding]) -> dict[int, str]:
     agent reports: whether it has seen the usage by then is a matter of milliseconds.
     """
     found: dict[int, str] = {}
+    unstreamed: dict[tuple[int | None, str | None], float] = {}  # when the last one started
+    for finding in calls:
+        if finding.call and finding.call.stream is False:
+            thread = (finding.call.messages, finding.agent_id)
+            unstreamed[thread] = max(finding.call.started, unstreamed.get(thread, 0.0))
     for finding in calls:
         call = finding.call
         if call is None or call.kind != "messages" or not finding.wire_tokens:
             continue
-        again = call.stream is False or any(
-            other.call
-            and other.call.stream is False
-            and other.call.started > call.started
-            and other.call.messages == call.messages
-            and other.agent_id == finding.agent_id
-            for other in calls
-        )
-        if again or not call.complete:
+        is_repeated = unstreamed.get((call.messages, finding.agent_id), 0.0) > call.started
+        if call.stream is False or is_repeated or not call.complete:
             found[call.sequence] = "cut off or not streamed"
         elif _reports_to_hook(finding):
             found[call.sequence] = "by which an agent reported to a hook"
@@ -349,7 +356,7 @@ def without(numbers: Sequence[int], reasons: Mapping[int, str]) -> str:
     by_reason: dict[str, list[int]] = {}
     for number in numbers:
         by_reason.setdefault(reasons[number], []).append(number)
-    named = (f"call {_listed(found)}, {reason}" for reason, found in by_reason.items())
+    named = (f"call {listed(found)}, {reason}" for reason, found in by_reason.items())
     return f"without {'; '.join(named)}" if numbers else ""
 
 
@@ -366,13 +373,28 @@ def by_key(models: Mapping[str, Tokens]) -> dict[str, Tokens]:
     return {name: tokens for name, tokens in found.items() if tokens}
 
 
-def usd_by_model(calls: Iterable[Finding]) -> dict[str, float | None]:
-    """Return the dollars that were billed, by the key of the model; None without a price."""
+def usd_by_model(findings: Iterable[Finding], way: Counting) -> dict[str, float | None]:
+    """Return the dollars by the key of the model; None if they are not known for each model."""
     found: dict[str, float | None] = {}
-    for finding in calls:
-        for part in finding.wire_parts:
-            name = model_key(part.model or "unknown")
-            usd = _sums(finding, [part], finding.wire_usage).usd
+    for finding in findings:
+        sums = way.count(finding)
+        dollars: Mapping[str, float | None] = dict.fromkeys(sums.tokens, sums.usd)
+        if len(sums.tokens) > 1:
+            billed = _usd_of_parts(finding)
+            is_billed = sums == billed_sums(finding)
+            dollars = billed if is_billed else dict.fromkeys(sums.tokens)
+        for name, usd in dollars.items():
             before = found.get(name, 0.0)
             found[name] = None if before is None or usd is None else before + usd
+    return found
+
+
+def _usd_of_parts(finding: Finding) -> dict[str, float | None]:
+    usage = finding.wire_usage if finding.call else finding.transcript_usage or {}
+    found: dict[str, float | None] = {}
+    for part in finding.wire_parts if finding.call else finding.transcript_parts:
+        name = model_key(part.model or "unknown")
+        usd = _sums(finding, [part], usage).usd
+        before = found.get(name, 0.0)
+        found[name] = None if before is None or usd is None else before + usd
     return found

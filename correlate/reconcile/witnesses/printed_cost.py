@@ -4,7 +4,7 @@ Dollars alone prove less than tokens by model, so fewer rules are combined, and 
 equal to a billionth: the client and `prices` add the same doubles.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -58,14 +58,18 @@ def explain_cost(
     usd: float | None, calls: Sequence[Finding], selections: Sequence[Selection]
 ) -> Explanation:
     """Return why these dollars are what they are; the explanation with the fewest rules."""
-    found = [rules for rules, total in _candidates(calls, selections) if _equals(total, usd)]
+    uncertain = uncertain_calls(calls)
+    candidates = _candidates(calls, selections, _left_out(calls, uncertain))
+    found = [rules for rules, total in candidates if _equals(total, usd)]
     if not found:
         return "unknown", ("the dollars differ from the wire; cause unknown",)
-    return _because(min(found, key=lambda rules: rules.number), uncertain_calls(calls))
+    return _because(min(found, key=lambda rules: rules.number), uncertain)
 
 
 def _candidates(
-    calls: Sequence[Finding], selections: Sequence[Selection]
+    calls: Sequence[Finding],
+    selections: Sequence[Selection],
+    left_out_sets: Sequence[tuple[int, ...]],
 ) -> Iterator[tuple[_Rules, float | None]]:
     """Yield combinations of rules, and the dollars that they lead to."""
     chosen = (NOTHING_DROPPED, *selections[:_MOST_SELECTIONS])
@@ -74,7 +78,7 @@ def _candidates(
         models = sorted({model for _, sums in counted for model in sums.tokens})[:_MOST_MODELS]
         for rates in (None, *_rates(models)):
             paid = [(n, sums.usd if rates is None else _at(rates, sums)) for n, sums in counted]
-            for selection, left_out in product(chosen, _left_out(calls)):
+            for selection, left_out in product(chosen, left_out_sets):
                 kept = (usd for n, usd in paid if selection.keeps(n) and n not in left_out)
                 yield _Rules(way, selection, left_out, rates), _sum(kept)
 
@@ -108,12 +112,11 @@ def _with_starts(way: Counting) -> Counting:
     return Counting(count, "starts-added", (*way.evidence, evidence))
 
 
-def _left_out(calls: Sequence[Finding]) -> list[tuple[int, ...]]:
+def _left_out(calls: Sequence[Finding], uncertain: Container[int]) -> list[tuple[int, ...]]:
     """Return what a release may leave out: nothing, what is not streamed, and what was cut off."""
-    numbers = uncertain_calls(calls)
-    uncertain = [f.call for f in calls if f.call and f.call.sequence in numbers]
-    unstreamed = tuple(call.sequence for call in uncertain if call.stream is False)
-    cut = tuple(call.sequence for call in uncertain if call.stream is not False)
+    found = [f.call for f in calls if f.call and f.call.sequence in uncertain]
+    unstreamed = tuple(call.sequence for call in found if call.stream is False)
+    cut = tuple(call.sequence for call in found if call.stream is not False)
     return list(dict.fromkeys([(), unstreamed, cut, (*unstreamed, *cut)]))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from correlate.reconcile.result import Finding
 from correlate.reconcile.verdicts import ResidualCause
+from correlate.reconcile.witnesses.counting import listed
 from correlate.transcript.records import CostState
 
 # A line's place in the session's own files: the number of the file, and of the line.
@@ -96,15 +97,25 @@ def result_selections(
     """
     runs = _runs([*calls, *elsewhere], files)
     everything = frozenset(n for run in runs for n in run.numbers if n > 0)
-    found: list[Selection] = []
-    for at in range(len(runs) - 1, -1, -1):
-        later = frozenset(n for run in runs[at + 1 :] for n in run.numbers if n > 0)
-        for earlier in dict.fromkeys(_earlier(runs[:at], one.dropped) for one in saved):
-            found.append(_continued(runs, earlier, later))
-        if later:
-            found.append(_continued(runs, frozenset(), later))
-        found += _alone(runs[at], everything)
-    return tuple(one for one in found[:_MOST] if one.dropped or one.added)
+    found = (
+        one
+        for at in range(len(runs) - 1, -1, -1)
+        for one in _results_of(runs, at, saved, everything)
+        if one.dropped or one.added
+    )
+    return tuple(islice(found, _MOST))
+
+
+def _results_of(
+    runs: Sequence[_Run], at: int, saved: Sequence[Selection], everything: frozenset[int]
+) -> Iterator[Selection]:
+    """Yield what the result of one run may count: the session so far, or this run alone."""
+    later = frozenset(n for run in runs[at + 1 :] for n in run.numbers if n > 0)
+    for earlier in dict.fromkeys(_earlier(runs[:at], one.dropped) for one in saved):
+        yield _continued(runs, earlier, later)
+    if later:
+        yield _continued(runs, frozenset(), later)
+    yield from _alone(runs[at], everything)
 
 
 def _earlier(runs: Sequence[_Run], dropped: frozenset[int]) -> frozenset[int]:
@@ -113,7 +124,7 @@ def _earlier(runs: Sequence[_Run], dropped: frozenset[int]) -> frozenset[int]:
 
 def _continued(runs: Sequence[_Run], earlier: frozenset[int], later: frozenset[int]) -> Selection:
     """Return the result that continues the session's sum, which lacks earlier calls."""
-    reason = f"without call {_listed(later)}, of a later run"
+    reason = f"without call {listed(later)}, of a later run"
     if not earlier:
         return Selection("one-run", reason, later)
     lost = _selection(runs, earlier)
@@ -131,7 +142,7 @@ def _alone(run: _Run, everything: frozenset[int]) -> Iterator[Selection]:
             break  # a call with a line in the main thread had ended
         own = frozenset(n for n in kept if n > 0)
         added = frozenset(kept) - own
-        reason = f"counts call {_listed(own)} alone"
+        reason = f"counts call {listed(own)} alone"
         if added:
             reason += f" and {len(added)} of the same process under another session"
         reason += f": the result of {run.version or 'this release'} is of one run"
@@ -217,13 +228,9 @@ def _lost(run: _Run, saved: Place | None, *, is_apart: bool) -> Iterator[frozens
 def _selection(runs: Sequence[_Run], dropped: frozenset[int]) -> Selection:
     lost = [run for run in runs if dropped & set(run.numbers)]
     versions = dict.fromkeys(run.version for run in lost if run.version)
-    named = f"call {_listed(dropped)} of Claude Code {', '.join(versions) or 'unknown version'}"
+    named = f"call {listed(dropped)} of Claude Code {', '.join(versions) or 'unknown version'}"
     if lost[-1] is runs[-1] and len(lost) == 1:
         reason = f"without {named}: no cost-state was written after it"
         return Selection("written-earlier", reason, dropped)
     reason = f"restarted: without {named}, after which no cost-state was written"
     return Selection("restarted", f"{reason} before the session was resumed", dropped)
-
-
-def _listed(numbers: frozenset[int] | Sequence[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))

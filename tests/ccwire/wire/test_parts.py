@@ -102,6 +102,8 @@ def test_searches_are_of_the_last_iteration_that_answers() -> None:
         ("claude-opus-5[1m]", "claude-opus-5", "claude-opus-5[1m]"),
         ("us.anthropic.claude-opus-5-v1:0", "claude-opus-5", "us.anthropic.claude-opus-5-v1:0"),
         ("our-model", "claude-opus-5", "our-model"),
+        ("claude-opus-4-5", "claude-4.5-opus", "claude-opus-4-5"),
+        ("claude-opus-4-5", "claude-opus-5-4", "claude-opus-5-4"),
         ("claude-opus-5", "gateway/fast", "claude-opus-5"),
         (None, "claude-opus-5", "claude-opus-5"),
         ("claude-opus-5", None, "claude-opus-5"),
@@ -111,6 +113,16 @@ def test_only_another_claude_model_serves_in_place_of_the_asked_one(
     asked: str | None, served: str | None, found: str
 ) -> None:
     assert serving_model(asked, served) == found
+
+
+def test_only_the_answer_itself_has_the_name_that_the_answer_names() -> None:
+    advised = {"iterations": [one("message"), one("advisor_message", "claude-oracle-9")]}
+    assert [part.alias for part in parts_of("our-model", OTHER, advised)] == [OTHER, None]
+    declined = {
+        "iterations": [one("message", output_tokens=4), one("fallback_message", OTHER)],
+    }
+    assert [part.alias for part in parts_of("our-model", OTHER, declined)] == [None, None]
+    assert [part.alias for part in parts_of("our-model", OTHER, {"output_tokens": 1})] == [OTHER]
 
 
 def test_a_model_has_one_key_for_all_its_names() -> None:

@@ -105,12 +105,18 @@ def test_a_search_is_for_the_whole_query(query: str, is_known: bool) -> None:
     assert (found is not None) is is_known
 
 
-def test_each_tool_call_explains_one_search_and_its_repetition_without_streaming() -> None:
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_a_search_is_repeated_without_streaming_only_if_older_clients_cannot_read_it(
+    is_readable: bool,
+) -> None:
     facts = facts_of({**said("Perform a web search for: lab"), "tools": [SEARCH_TOOL]})
     start = call().started
+    bare: dict[str, Any] = {} if is_readable else {"usage_at_start": None}
     calls = [
-        call(sequence=n, started=start + n, stream=stream)
-        for n, stream in ((1, True), (2, False), (3, True), (4, False))
+        call(sequence=1, started=start + 1, **bare),
+        call(sequence=2, started=start + 2, stream=False),
+        call(sequence=3, started=start + 3, **bare),
+        call(sequence=4, started=start + 4, stream=False),
     ]
     searches = [Search("lab", start, "toolu_1"), Search("lab", start, "toolu_2")]
 
@@ -120,8 +126,19 @@ def test_each_tool_call_explains_one_search_and_its_repetition_without_streaming
         given = tuple(searches[:count])
         return [purpose(m, facts, searches=given, **around) is not None for m in calls]
 
-    assert known(1) == [True, True, False, False]
-    assert known(2) == [True, True, True, True]
+    assert known(1) == [True, not is_readable, False, False]
+    assert known(2) == [True, True, not is_readable, not is_readable]
+
+
+def test_a_query_that_ends_with_another_one_is_not_that_one() -> None:
+    made = call()
+    facts = facts_of({**said("Perform a web search for: python: lab"), "tools": [SEARCH_TOOL]})
+
+    def asked(query: str) -> Reason | None:
+        return purpose(made, facts, searches=(Search(query, made.started, "toolu_1"),))
+
+    assert asked("python: lab") is not None
+    assert asked("lab") is None
 
 
 def test_a_summary_with_tools_is_a_compaction_only_with_a_second_proof() -> None:
@@ -137,9 +154,42 @@ def test_a_summary_with_tools_is_a_compaction_only_with_a_second_proof() -> None
     assert purpose(made, asked) == Reason("compaction", ("inferred from the request: compaction",))
 
 
+def test_a_compact_boundary_explains_one_summary() -> None:
+    facts = facts_of({**said("create a detailed summary of the conversation"), "tools": [BASH]})
+    start = call().started
+    calls = tuple(call(sequence=n, started=start + n, ended=start + n + 0.5) for n in (1, 2))
+    others = {made.sequence: facts for made in calls}
+    found = [
+        purpose(made, facts, calls=calls, others=others, compacted=(start + 3,)) for made in calls
+    ]
+    assert [reason and reason.name for reason in found] == [None, "compaction"]
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "purpose"),
+    [
+        ("quota", {}, "quota probe"),
+        ("quota", {"tools": [BASH]}, None),
+        ("quota", {"tools": [BASH], "max_tokens": 1}, "quota probe"),
+        ("Warmup", {"tools": [BASH]}, "warm-up"),
+        ("Write exercises for the chapter Warmup", {"tools": [BASH]}, None),
+    ],
+)
+def test_a_probe_is_known_by_all_of_its_text(
+    words: str, more: dict[str, Any], purpose: str | None
+) -> None:
+    assert facts_of({**said(words), **more}).purpose == purpose
+
+
+def test_a_warm_up_may_have_a_reminder_before_it() -> None:
+    content = [{"type": "text", "text": "A reminder."}, {"type": "text", "text": "Warmup"}]
+    body = {"messages": [{"role": "user", "content": content}], "tools": [BASH]}
+    assert facts_of(body).purpose == "warm-up"
+    assert facts_of({"messages": [{"role": "user", "content": []}]}).purpose is None
+
+
 @pytest.mark.parametrize("word", ["quota", "Warmup"])
 def test_a_probe_is_a_conversation_of_one_message(word: str) -> None:
-    assert facts_of({**said(word), "tools": [BASH]}).purpose is not None
     more = [{"role": "user", "content": word}, {"role": "assistant", "content": "a"}]
     assert facts_of({"messages": more, "tools": [BASH], "max_tokens": 1}).purpose is None
 
@@ -180,6 +230,9 @@ def test_a_prompt_of_the_client_is_explained_by_the_conversation_it_continues(ph
     assert purpose(made, facts, calls=(earlier, made)) is None
     other = {1: facts_of({"messages": [{"role": "user", "content": "z"}], "tools": [BASH]})}
     assert purpose(made, facts, calls=(earlier, made), others=other) is None
+    again = call(sequence=3, started=made.started + 5)
+    known |= {2: facts, 3: facts}
+    assert purpose(again, facts, calls=(earlier, made, again), others=known) is None
 
 
 def test_a_call_with_tools_and_an_ordinary_prompt_has_no_known_purpose() -> None:

@@ -147,8 +147,56 @@ def test_a_result_may_have_dollars_from_before_its_last_calls_ended() -> None:
     assert witness.evidence[1] == (
         "the dollars are from before call 2, 3 ended, the tokens from after"
     )
+    assert held_at(0.0).cause == "dollars"
     assert held_at(worth({"output_tokens": 5_000})).cause == "dollars"  # not the first to end
     assert held_at(worth({"output_tokens": 3_000}), "cost-state").cause == "dollars"
+
+
+def test_a_call_with_a_line_had_ended_when_the_result_was_printed() -> None:
+    made = MadeSession("5e551011")
+    calls = [finding(3_000, sequence=1, started=1.0), finding(5_000, sequence=2, started=2.0)]
+    made.call()
+    written = replace(calls[1], turn=turn_of(made, output=5_000))
+    usd = worth({"output_tokens": 8_000})
+    told = ClientTotals(
+        "result",
+        {MODEL: Tokens(output=8_000)},
+        worth({"output_tokens": 3_000}),
+        usd_by_model={MODEL: usd},
+    )
+    assert hold_against(told, calls, (), (), earlier_unseen=False).explained
+    assert not hold_against(told, [calls[0], written], (), (), earlier_unseen=False).explained
+
+
+def test_a_call_that_was_left_out_has_no_rate() -> None:
+    cut = finding(50, sequence=1, model=HAIKU, complete=False)
+    usd = worth({"output_tokens": 1_000})
+    tokens = {MODEL: Tokens(output=1_000)}
+    told = ClientTotals("result", tokens, usd + 0.01, usd_by_model={MODEL: usd})
+    witness = hold_against(told, [cut, finding(1_000, sequence=2)], (), (), earlier_unseen=False)
+    assert witness.cause == "dollars"
+
+
+def test_each_call_has_the_price_of_its_own_size() -> None:
+    """A prompt of more than 200,000 tokens costs more; two smaller ones do not."""
+    model = "claude-sonnet-4-5"
+    usage = {
+        "input_tokens": 150_000,
+        "output_tokens": 10,
+        "cache_creation_input_tokens": 1_000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 1_000},
+    }
+    made = MadeSession("5e551011")
+    calls = [
+        Finding(verdict="match", kind="main", evidence=(), call=made.call(usage=usage, model=model))
+        for _ in range(2)
+    ]
+    without_ages = {name: count for name, count in usage.items() if name != "cache_creation"}
+    paid = 2 * worth(without_ages, model=model)
+    used = {"inputTokens": 300_000, "outputTokens": 20, "cacheCreationInputTokens": 2_000}
+    told = result_totals({"modelUsage": {model: {**used, "costUSD": paid}}, "total_cost_usd": paid})
+    assert told is not None
+    assert hold_against(told, calls, (), (), earlier_unseen=False).cause == "other-rates"
 
 
 def test_an_alias_and_a_dated_name_are_one_model() -> None:
@@ -174,6 +222,9 @@ def test_models_with_a_price_are_compared_although_another_has_none() -> None:
         told = ClientTotals("cost-state", tokens, 5_000.0, usd_by_model={MODEL: of_model})
         return hold_against(told, calls, (), (), earlier_unseen=False)
 
+    assert held_at(usd).cause == "dollars-unknown"
+    assert held_at(usd + 0.01).cause == "dollars"
+    calls.append(finding(40, sequence=7, complete=False))
     assert held_at(usd).cause == "dollars-unknown"
     assert held_at(usd + 0.01).cause == "dollars"
 
@@ -346,3 +397,16 @@ def test_a_cost_without_tokens_may_include_turns_from_before_the_capture(
     told = ClientTotals("result", None, worth({"output_tokens": 30}) + more)
     witness = hold_against(told, [finding(30)], [early], (), earlier_unseen=True)
     assert (witness.cause, witness.tokens) == (cause, None)
+
+
+@pytest.mark.parametrize(("more", "cause"), [(0.0, "before-capture"), (900.0, "unknown")])
+def test_a_cost_without_tokens_may_include_turns_that_were_not_captured(
+    more: float, cause: str
+) -> None:
+    made = MadeSession("5e551011")
+    made.call()
+    lost = Finding(
+        verdict="not-captured", kind="main", evidence=(), turn=turn_of(made, output=4_000)
+    )
+    told = ClientTotals("result", None, worth({"output_tokens": 4_030}) + more)
+    assert hold_against(told, [finding(30)], [lost], (), earlier_unseen=False).cause == cause
