@@ -3,7 +3,8 @@
 Explicit sources come first: the request class header, then the transcript's `querySource`. What a
 request claims by its text needs a second piece of evidence if the request has tools, as those of
 the conversation do: the tool call that it searches for, the session of the hook that it answers,
-or the conversation that it continues. A purpose derived from the text alone is marked as inferred.
+or the conversation that it continues; each explains one call. Probes of the quota and warm-ups,
+known by the whole request, need none. A purpose derived from the text alone is marked as inferred.
 """
 
 from collections.abc import Container, Iterable, Mapping

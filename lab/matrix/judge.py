@@ -2,7 +2,7 @@
 
 Reads the evidence only, with the code as it is now, so that all pairs can be judged again after a
 change without running a client. The stand-in's ledger is the truth: it shares no code with the
-capture.
+capture, only the rule by which a usage is counted.
 """
 
 from collections import defaultdict
