@@ -19,6 +19,7 @@ from correlate.transcript.turns import Turn
 
 _SOURCE_SLACK = 2.0  # seconds between an api-request record and its call
 _CLOCK_SLACK = 1.0  # between the clocks of a line and of a call
+_AGAIN_SECONDS = 2.0  # until a search is repeated without streaming; measured: 0.01
 _BOUNDARY_SECONDS = 10.0  # between a summary and its compact_boundary; measured: less than 1
 SIDE_KINDS: tuple[WireOnlyKind, ...] = ("auxiliary", "compaction")
 HOOK = "a hook"  # how the evidence of a hook's call begins
@@ -133,23 +134,23 @@ def _web_search(call: Exchange, facts: RequestFacts, around: Surroundings) -> Re
         for search in around.searches
         if search.started <= call.started + _CLOCK_SLACK and _asks_for(facts, search.query)
     ]
-    same = [
-        other.sequence
+    before = [
+        other
         for other in around.calls
-        if _is_readable(other) == _is_readable(call)  # one that is not may be repeated
-        and not other.broken
-        and other.started < call.started
-        and _is_same(facts, other, around)
+        if not other.broken and other.started < call.started and _is_same(facts, other, around)
     ]
+    same = [other for other in before if other.stream == call.stream]
+    if call.stream is False and not any(_follows(call, other) for other in before if other.stream):
+        same = before
     if len(searches) <= len(same):
         return None
     called = f"the transcript's WebSearch call {searches[len(same)].tool_use_id} has its query"
     return _auxiliary(f"web search: its only tool is the API's own, and {called}")
 
 
-def _is_readable(call: Exchange) -> bool:
-    """Whether every release reads the answer: older ones need a usage in message_start."""
-    return call.stream is False or call.usage_at_start is not None
+def _follows(call: Exchange, streamed: Exchange) -> bool:
+    """Whether a client that could not read a streamed answer asks again at once, as 2.1.39 does."""
+    return 0 <= call.started - (streamed.ended or streamed.started) <= _AGAIN_SECONDS
 
 
 def _asks_for(facts: RequestFacts, query: str) -> bool:

@@ -105,18 +105,14 @@ def test_a_search_is_for_the_whole_query(query: str, is_known: bool) -> None:
     assert (found is not None) is is_known
 
 
-@pytest.mark.parametrize("is_readable", [True, False])
-def test_a_search_is_repeated_without_streaming_only_if_older_clients_cannot_read_it(
-    is_readable: bool,
-) -> None:
+@pytest.mark.parametrize("pause", [0.5, 30.0])
+def test_each_tool_call_explains_one_search_and_its_repetition_at_once(pause: float) -> None:
     facts = facts_of({**said("Perform a web search for: lab"), "tools": [SEARCH_TOOL]})
     start = call().started
-    bare: dict[str, Any] = {} if is_readable else {"usage_at_start": None}
+    begun = (start, start + 1 + pause, start + 100, start + 101 + pause)
     calls = [
-        call(sequence=1, started=start + 1, **bare),
-        call(sequence=2, started=start + 2, stream=False),
-        call(sequence=3, started=start + 3, **bare),
-        call(sequence=4, started=start + 4, stream=False),
+        call(sequence=n, started=at, ended=at + 1, stream=n % 2 == 1)
+        for n, at in enumerate(begun, 1)
     ]
     searches = [Search("lab", start, "toolu_1"), Search("lab", start, "toolu_2")]
 
@@ -126,8 +122,9 @@ def test_a_search_is_repeated_without_streaming_only_if_older_clients_cannot_rea
         given = tuple(searches[:count])
         return [purpose(m, facts, searches=given, **around) is not None for m in calls]
 
-    assert known(1) == [True, not is_readable, False, False]
-    assert known(2) == [True, True, not is_readable, not is_readable]
+    is_at_once = pause < 2
+    assert known(1) == [True, is_at_once, False, False]
+    assert known(2) == [True, True, True, is_at_once]
 
 
 def test_a_query_that_ends_with_another_one_is_not_that_one() -> None:
