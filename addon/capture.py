@@ -35,6 +35,7 @@ from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, new_redactor, prepare
 from addon.redaction.log_records import redact_log_records
+from addon.storage.keep_open import KEEP_OPEN, parse_keep_open
 from addon.trailers import Trailers
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id
@@ -96,6 +97,13 @@ class Capture:
             "Send captured calls to this base URL and refuse every other host.",
         )
 
+        loader.add_option(
+            "capture_keep_open",
+            str,
+            KEEP_OPEN,
+            "Exchanges of a running session that stay plain files, or `all`; the rest is packed.",
+        )
+
     def configure(self, updated: set[str]) -> None:
         if "capture_hosts" in updated:
             named = [h.strip() for item in ctx.options.capture_hosts for h in item.split(",")]
@@ -112,6 +120,11 @@ class Capture:
             raise exceptions.OptionsError(
                 "capture_run: expected run-NAME, of letters, digits and dashes, at most 64 in all."
             )
+        if "capture_keep_open" in updated:
+            try:
+                parse_keep_open(ctx.options.capture_keep_open)
+            except ValueError as error:
+                raise exceptions.OptionsError(f"capture_keep_open: {error}.") from error
         if "capture_dir" in updated and self._queue is not None:
             raise exceptions.OptionsError("capture_dir: set it when the proxy starts.")
 
@@ -257,6 +270,7 @@ class Capture:
             sessions=Path(ctx.options.capture_sessions or default_sessions_path()).expanduser(),
             claude_dir=claude_dir(ctx.options.capture_claude_dir, os.environ),
             run=ctx.options.capture_run,
+            keep_open=ctx.options.capture_keep_open,
         )
         prepare(paths)
         self._resolver = ProcessResolver(ProcessTable().find)

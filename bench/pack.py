@@ -29,7 +29,7 @@ from addon.storage.pack import pack_session, unpack_session
 from bench.figure import Figure, at_most, print_figures
 from ccwire.demo.stand_in.scenario import Answer, Text
 from ccwire.demo.stand_in.stream import Call, events, usage_of
-from ccwire.wire.pack import described, exchange_files
+from ccwire.wire.pack.files import described, exchange_files
 
 REACH = 2.0
 _MODEL = "claude-opus-5-5"

@@ -9,7 +9,7 @@ import click
 from ccwire.options import UserError
 from ccwire.output.terminal import log_safely, safe
 from ccwire.wire.json_text import DEEPEST_PARSED
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 
 _FRAMES_PER_LEVEL = 16  # that walking one level of JSON takes; captured JSON may be that deep
 
@@ -26,7 +26,7 @@ COMMANDS = {
     "schema": "Detect changes in Claude Code's formats.",
     "hooks": "Install hooks that record which process belongs to which session.",
     "scrub": "Copy a session for sharing, with every text replaced.",
-    "pack": "Pack a session into one deduplicated archive, or unpack it.",
+    "pack": "Pack a session's exchange files, or unpack them.",
     "doctor": "Check that this machine is ready to capture.",
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from addon.storage.keep_open import KEEP_OPEN, parse_keep_open
 from ccwire.wire.format import claude_dir
 
 DEFAULT_CAPTURES = Path("captures")
@@ -57,3 +58,22 @@ raw_option = click.option(
     "--raw", is_flag=True, expose_value=False, callback=_note_raw, help="Show text unredacted."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def _keep_open(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    try:
+        parse_keep_open(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from None
+    return value
+
+
+keep_open_option = click.option(
+    "--keep-open",
+    "keep_open",
+    metavar="N|all",
+    default=KEEP_OPEN,
+    show_default=True,
+    callback=_keep_open,
+    help="Exchanges of a running session that stay plain files; the rest is packed.",
+)

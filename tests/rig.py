@@ -16,6 +16,7 @@ import orjson
 from addon.launch.proxy import Proxy
 from ccwire.demo.stand_in.scenario import Scenario
 from ccwire.demo.stand_in.server import StandIn
+from correlate.captures.folder import read_request, read_response
 
 
 def new_session() -> str:
@@ -106,14 +107,10 @@ class Rig:
         return sorted(read(), key=lambda line: line["sequence"])
 
     def response(self, session: str, sequence: int) -> dict[str, Any]:
-        (path,) = (self.captures / session).glob(f"{sequence:04d}_resp_*.json")
-        value: dict[str, Any] = orjson.loads(path.read_bytes())
-        return value
+        return read_response(self.captures / session, sequence)
 
     def request(self, session: str, sequence: int) -> dict[str, Any]:
-        (path,) = (self.captures / session).glob(f"{sequence:04d}_req_*.json")
-        value: dict[str, Any] = orjson.loads(path.read_bytes())
-        return value
+        return read_request(self.captures / session, sequence)
 
 
 def until(true: Callable[[], bool], seconds: float = 10) -> None:
@@ -137,6 +134,7 @@ def rig(
             sessions=folder / "sessions.json",
             claude_dir=folder / "claude",
             confdir=confdir or folder / "mitmproxy",
+            keep_open=options.pop("keep_open", "all"),
             **options,
         )
         with proxy:

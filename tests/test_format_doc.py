@@ -24,7 +24,9 @@ from addon.storage.pack import pack_session
 from ccwire.commands import scrub
 from ccwire.wire.format import Exchange, Manifest, parse_file_name
 from ccwire.wire.json_text import dump, parse_json
-from ccwire.wire.pack import PackedFile, members, packs, read_index
+from ccwire.wire.pack.files import PackedFile
+from ccwire.wire.pack.reader import packs
+from ccwire.wire.pack.segment import Segment, encode_line
 from tests.addon.recording.recorders import START, STOP, RecorderRig
 from tests.recorded import Recorded
 
@@ -107,7 +109,7 @@ def _annotated(hint: Any) -> set[str]:
 
 @pytest.mark.parametrize(
     ("name", "record"),
-    [("exchanges.jsonl", Exchange), ("manifest.json", Manifest), ("The pack", PackedFile)],
+    [("exchanges.jsonl", Exchange), ("manifest.json", Manifest)],
 )
 def test_a_record_has_the_documented_fields_and_types(name: str, record: type) -> None:
     documented = {path: kind for path, kind in section(name).items() if not re.search(r"\.", path)}
@@ -216,13 +218,21 @@ def test_the_part_has_the_documented_fields(odd: RecorderRig) -> None:
     assert found_in(map(parse_json, lines), documented) == set(documented)
 
 
-def test_the_pack_is_named_after_its_last_exchange_and_lists_its_files(tmp_path: Path) -> None:
+def test_a_segment_is_named_after_an_exchange_and_lists_its_files(tmp_path: Path) -> None:
     rig = RecorderRig(tmp_path)
     rig.whole("f-1", "s-1")
     pack_session(rig.folder("s-1"), now=float("inf"))
     (pack,) = packs(rig.folder("s-1"))
-    assert pack.name == "0001_pack.tar.zst"
-    assert [entry.name for entry, _ in members(pack)] == [e.name for e in read_index(pack)]
+    assert pack.name == "0001_pack.seg"
+    assert pack.read_bytes().startswith(bytes.fromhex("9e636377"))
+    assert len(Segment(pack).names) == 2
+
+
+def test_an_index_line_has_the_documented_values() -> None:
+    documented = {name: kind for name, kind in section("Packs").items() if kind != "what"}
+    entry = PackedFile(name="n", size=1, mode=0, mtime_ns=2, sha256="d")
+    values = [*(getattr(entry, name) for name in list(documented)[:-1]), [3, 4]]
+    assert parse_json(encode_line(entry, [(3, 4)])) == values
 
 
 def test_the_sessions_map_has_the_documented_fields(recorded: Recorded) -> None:

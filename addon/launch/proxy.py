@@ -108,6 +108,7 @@ class Proxy:
         folder: Path | None = None,
         clients: int | None = None,
         password: str | None = None,
+        keep_open: str | None = None,
     ) -> None:
         """`log` is a file to keep the log in; without it, the log is in no folder.
 
@@ -134,6 +135,7 @@ class Proxy:
             "capture_claude_dir": claude_dir,
             "capture_run": run,
             "capture_clients": clients,
+            "capture_keep_open": keep_open,
             "capture_proxy": "env" if chain else None,
             "ssl_verify_upstream_trusted_ca": upstream_ca,
             "confdir": self.confdir,

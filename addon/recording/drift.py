@@ -18,7 +18,10 @@ from typing import Any, Protocol
 
 from ccwire.wire.format import is_run_id
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.regular_file import open_regular, read_regular
+from ccwire.wire.pack.files import PackDamaged
+from ccwire.wire.pack.reader import ExchangeFiles
+from ccwire.wire.regular_file import open_regular
+from ccwire.wire.vocabulary import Direction
 
 logger = logging.getLogger("ccwire")
 
@@ -28,6 +31,9 @@ BASELINES = "correlate.schema.live:Baseline.load"
 _MOST_QUEUED = 2000
 _LARGEST_LINE = 1 << 20
 _LARGEST_FILE = 16 << 20
+
+
+Look = Callable[[Mapping[str, Any]], list[str]]
 
 
 class KnownFormats(Protocol):
@@ -42,12 +48,12 @@ class KnownFormats(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A finished exchange to compare: its session, its files, and the session's transcript."""
+    """A finished exchange to compare: its session, its place, and the session's transcript."""
 
     session_id: str | None
     version: str | None
-    request_file: Path
-    response_file: Path
+    folder: Path
+    sequence: int
     transcript: Path | None
 
 
@@ -82,14 +88,17 @@ class DriftWatch:
             self._baselines[sighting.version] = pkgutil.resolve_name(BASELINES)(sighting.version)
         baseline = self._baselines[sighting.version]
         found: list[str] = []
-        for path, look in (
-            (sighting.request_file, baseline.unknowns_in_request),
-            (sighting.response_file, baseline.unknowns_in_response),
-        ):
+        files = ExchangeFiles(sighting.folder)
+        looks: tuple[tuple[Direction, Look], ...] = (
+            ("req", baseline.unknowns_in_request),
+            ("resp", baseline.unknowns_in_response),
+        )
+        for direction, look in looks:
             try:
-                if path.stat().st_size <= _LARGEST_FILE:
-                    found += look(parse_json(read_regular(path, follow=False)))
-            except (OSError, ValueError):
+                data = files.file((sighting.sequence, direction)).data
+                if len(data) <= _LARGEST_FILE:
+                    found += look(parse_json(data))
+            except (OSError, ValueError, PackDamaged):
                 continue  # moved or removed meanwhile
         if sighting.transcript is not None:
             for line in self._new_lines(sighting.transcript):

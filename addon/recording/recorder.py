@@ -46,6 +46,7 @@ from addon.storage import manifest as manifests
 from addon.storage.files import write_pieces, write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
+from addon.storage.rolling import Rolling
 from addon.storage.traffic_log import summary
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import UNKNOWN, Gap
@@ -68,12 +69,15 @@ class Recorder:
         store: CaptureStore,
         redactor: Redactor,
         lookup: SessionLookup,
+        keep_open: int | None = None,
     ) -> None:
+        """`keep_open` is the number of exchanges per session that are not packed; None: all."""
         self._store = store
         self._redactor = redactor
         self._lookup = lookup
         self._open: dict[str, OpenExchange] = {}
-        self._index = SessionIndex(store, lookup.entry)
+        self._rolling = Rolling(keep_open)
+        self._index = SessionIndex(store, lookup.entry, self._rolling.finished)
         self._pending = PendingExchanges(store, self._index, lookup)
         self._adoption = Adoption(store)
         self._drift = DriftWatch(self._note_drift)
@@ -221,6 +225,7 @@ class Recorder:
         self.write_parts()
         self._index.write()
         self._moved(self._pending.file(time.time() - _PATIENCE_SECONDS))
+        self._rolling.catch_up(_IDLE_SECONDS)
 
     def idle(self) -> None:
         """Do deferred work while no jobs arrive."""
@@ -228,6 +233,7 @@ class Recorder:
         patient_until = time.time() - _PATIENCE_SECONDS
         self._moved(self._pending.file_by_ids(patient_until, _IDLE_SECONDS))
         self._drift.look(_IDLE_SECONDS)
+        self._rolling.work(_IDLE_SECONDS, self._has_ended)
 
     def close(self) -> None:
         """Finish all open exchanges: only a killed proxy leaves any, a stopped one ends each."""
@@ -245,6 +251,11 @@ class Recorder:
         self._moved(self._pending.file(math.inf))
         self._moved(self._pending.file_under_run())
         self._drift.look(_CLOSING_SECONDS)
+        self._rolling.close()
+
+    def _has_ended(self, session_id: str) -> bool:
+        entry = self._lookup.entry(session_id)
+        return entry is not None and entry.state in ("exited", "crashed")
 
     def _failed(self, flow_id: str | None, error: Exception) -> None:
         """Give up an exchange and record the loss; its part file stays for recovery."""
@@ -353,9 +364,7 @@ class Recorder:
         version = line.claude_version or (entry.claude_version if entry else None)
         version = version or self._lookup.version_of(line.pid, line.process_started)
         slot = finished.slot
-        self._drift.add(
-            Sighting(session_id, version, slot.request_file, slot.response_file, transcript)
-        )
+        self._drift.add(Sighting(session_id, version, slot.folder, slot.sequence, transcript))
 
     def _note_drift(self, session_id: str | None, found: Iterable[str]) -> None:
         self._index.change(session_id, lambda m: manifests.with_drift(m, found))

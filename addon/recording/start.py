@@ -13,23 +13,25 @@ from addon.recording.recorder import Recorder
 from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
+from addon.storage.keep_open import ALL, parse_keep_open
 from addon.upstream.company_proxy import proxy_authorizations
 
 logger = logging.getLogger("ccwire")
 
 
 class CapturePaths(NamedTuple):
-    """The files and folders that a capture reads and writes."""
+    """The files and folders that a capture reads and writes, and how many stay open."""
 
     captures: Path
     sessions: Path  # the file that the hooks write
     claude_dir: Path
     run: str = ""  # the folder of programs without a session; empty: `unknown`
+    keep_open: str = ALL  # exchanges of a running session that are not packed
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str]) -> Self:
-        captures, sessions, claude_dir, run = arguments
-        return cls(Path(captures), Path(sessions), Path(claude_dir), run)
+        captures, sessions, claude_dir, run, keep_open = arguments
+        return cls(Path(captures), Path(sessions), Path(claude_dir), run, keep_open)
 
 
 def prepare(paths: CapturePaths) -> None:
@@ -44,7 +46,8 @@ def prepare(paths: CapturePaths) -> None:
 def recorder_for(paths: CapturePaths) -> Recorder:
     lookup = SessionLookup(SessionsMap(paths.sessions), paths.claude_dir, paths.run or None)
     redactor = new_redactor(redaction_key(paths.sessions.with_name(KEY_FILE)))
-    return Recorder(CaptureStore(paths.captures), redactor, lookup)
+    keep_open = parse_keep_open(paths.keep_open)
+    return Recorder(CaptureStore(paths.captures), redactor, lookup, keep_open)
 
 
 def new_redactor(key: bytes) -> Redactor:

@@ -103,3 +103,12 @@ def open_file(path: Path, flags: int) -> IO[bytes]:
         raise
     modes = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}
     return os.fdopen(descriptor, modes[flags & (os.O_WRONLY | os.O_RDWR)], buffering=0)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until renames and removals are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_LINKS)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

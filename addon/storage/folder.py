@@ -35,6 +35,7 @@ from ccwire.wire.format import (
     is_session_id,
     parse_file_name,
 )
+from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import read_regular
 
 try:
@@ -201,7 +202,8 @@ class CaptureStore:
         if folder not in self._counted or not last:
             names = (_SEQUENCE.match(entry.name) for entry in os.scandir(folder))
             lines = (exchange.sequence for exchange in read_lines(folder / EXCHANGES))
-            last = max(last, 0, *(int(name[1]) for name in names if name), *lines)
+            packed = (number for number, _ in ExchangeFiles(folder).all_keys())
+            last = max(last, 0, *(int(name[1]) for name in names if name), *lines, *packed)
             self._counted.add(folder)
         lock.seek(0)
         write_all(lock, b"%0*d" % (_DIGITS, last + 1))  # fixed width, so no truncation is needed

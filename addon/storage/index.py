@@ -34,9 +34,16 @@ class Finished:
 class SessionIndex:
     """Collects finished exchanges and gaps until `write` is called."""
 
-    def __init__(self, store: CaptureStore, entry: Callable[[str], SessionEntry | None]) -> None:
+    def __init__(
+        self,
+        store: CaptureStore,
+        entry: Callable[[str], SessionEntry | None],
+        on_written: Callable[[Path, list[Exchange]], None] = lambda folder, lines: None,
+    ) -> None:
+        """`on_written` is called with a folder and its exchanges once they are in the index."""
         self._store = store
         self._entry = entry
+        self._on_written = on_written
         self._finished: dict[str | None, list[Finished]] = {}
         self._listed: set[str] = set()  # flow ids in exchanges.jsonl but not in the manifest yet
         self._gaps: dict[str | None, PendingGaps] = {}
@@ -106,6 +113,7 @@ class SessionIndex:
         for item in finished:
             self._store.release(item.slot)
         if finished:
+            self._on_written(folder, [item.line for item in finished])
             self._store.log_traffic("".join(block(session_id, item.line) for item in finished))
 
     def _complete(

@@ -14,6 +14,7 @@ from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
 from addon.launch.environment import proxied_environment
 from addon.launch.proxy import Proxy, ProxyError
+from addon.storage.keep_open import ALL
 from ccwire.command_name import command_line
 from ccwire.demo.client.profiles import PROFILES, profile
 from ccwire.demo.real.npm import NpmFailed, fetch, newest_version
@@ -72,6 +73,7 @@ def command(real: str | None, version: str) -> None:
             sessions=folder / "sessions.json",
             claude_dir=home / ".claude",
             confdir=folder / "mitmproxy",
+            keep_open=ALL,
         )
         to.print(f"A stand-in for the API listens on {api.url}, behind a capturing proxy.")
         try:

@@ -1,4 +1,4 @@
-"""`ccwire pack`: pack a session into one deduplicated archive, or unpack it."""
+"""`ccwire pack`: pack a session's exchange files, or unpack them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.tables import Column, count, print_table
 from ccwire.output.terminal import console, echo, print_json
 from ccwire.session_argument import find_session
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 from correlate.captures.folder import session_folders
 
 
@@ -19,7 +19,7 @@ from correlate.captures.folder import session_folders
 @click.argument("session", required=False)
 @click.option("--all", "every", is_flag=True, help="Every captured session that is not active.")
 @click.option("--unpack", is_flag=True, help="Restore the files, byte for byte.")
-@click.option("--keep", is_flag=True, help="Keep the packed files (or the archive) as well.")
+@click.option("--keep", is_flag=True, help="Keep the packed files (or the pack) as well.")
 @captures_option
 @claude_dir_option
 @json_option
@@ -32,9 +32,10 @@ def command(
     claude_dir: Path,
     as_json: bool,
 ) -> None:
-    """Pack SESSION into one deduplicated archive, or unpack it.
+    """Pack the exchange files of SESSION, or unpack them.
 
-    Every command reads packed sessions too. The archive is a tar file compressed with zstd.
+    Packs contain repeated text once. A capture packs a session by itself when it ends, and its
+    older exchanges before that. Every command reads packed sessions too.
     """
     if every == (session is not None):
         raise UserError("name one session, or give --all for every captured one.")

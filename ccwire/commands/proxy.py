@@ -23,11 +23,12 @@ from addon.launch.proxy import (
     occupied,
     why_no_ca,
 )
+from addon.storage.keep_open import KEEP_OPEN
 from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
-from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.options import UserError, captures_option, claude_dir_option, keep_open_option
 from ccwire.output.terminal import echo
 from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.hosts import DEFAULT_HOSTS, is_loopback, join_port
@@ -60,6 +61,7 @@ _PATH = "import sys; print(*sys.path, sep='\\n')"
     multiple=True,
     help="Capture this host as well; `*` matches any part. Repeatable.",
 )
+@keep_open_option
 @click.option("--print", "only_print", is_flag=True, help="Print the command instead.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]...")
 def command(
@@ -68,6 +70,7 @@ def command(
     captures: Path,
     claude_dir: Path,
     more_hosts: tuple[str, ...],
+    keep_open: str,
     only_print: bool,
     options: tuple[str, ...],
 ) -> None:
@@ -82,6 +85,8 @@ def command(
     options = (*_chained(options, port), *options)
     if claude_dir != default_claude_dir(None, os.environ):
         options = ("--set", f"capture_claude_dir={claude_dir.absolute()}", *options)
+    if keep_open != KEEP_OPEN:
+        options = ("--set", f"capture_keep_open={keep_open}", *options)
     if more_hosts:
         hosts = (*DEFAULT_HOSTS, *_checked(more_hosts))
         options = ("--set", f"capture_hosts={','.join(hosts)}", *options)

@@ -33,7 +33,7 @@ from addon.launch.run_signals import CutShort, RunSignals
 from addon.lifetime import scratch
 from addon.storage.writable import why_not_writable
 from ccwire.commands import report
-from ccwire.options import UserError, captures_option, claude_dir_option
+from ccwire.options import UserError, captures_option, claude_dir_option, keep_open_option
 from ccwire.output.run_reasons import failures_since, run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
@@ -74,6 +74,7 @@ from ccwire.wire.format import run_id
     show_default=True,
     help="Keep capturing an idle background session for this long.",
 )
+@keep_open_option
 @click.option("--open", "open_report", is_flag=True, help="Open the report afterwards.")
 @click.option("--quiet", is_flag=True, help="Print only what failed, and no summary.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -86,6 +87,7 @@ def command(
     more_hosts: tuple[str, ...],
     via: str,
     linger: int,
+    keep_open: str,
     open_report: bool,
     quiet: bool,
     command: tuple[str, ...],
@@ -131,6 +133,7 @@ def command(
             reverse=plan.detour.server if plan.detour else None,
             clients=os.getpid(),
             password=password,
+            keep_open=keep_open,
         )
         code = 0
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ccwire.command_name import command_line
 from ccwire.options import UserError, json_option
 from ccwire.output.tables import Column, numbered, print_table, progress_bar
 from ccwire.output.terminal import console, echo, print_json
+from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import read_regular
 from ccwire.wire.versions import parse_version, version_range
 from correlate.schema.baseline import baseline_version, shipped
@@ -184,7 +186,7 @@ def _may_be_a_gap(change: SchemaChange) -> bool:
 
 
 def _observe(given: Sequence[Path]) -> Observation:
-    sizes = {path: _size(path) for path in sources(given)}
+    sizes = _sizes(given)
     with progress_bar("observing", sum(sizes.values())) as advance:
         observation = observe(given, on_file=lambda path: advance(sizes.get(path, 0)))
     if not observation.exchanges and not observation.records:
@@ -192,12 +194,16 @@ def _observe(given: Sequence[Path]) -> Observation:
     return observation
 
 
-def _size(path: Path) -> int:
-    """Return the size; 0 if a running proxy has just moved the file."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+def _sizes(given: Sequence[Path]) -> dict[Path, int]:
+    """Return the size of each file; 0 if a running proxy has just moved it."""
+    packed = lru_cache(maxsize=1)(lambda folder: ExchangeFiles(folder).sizes())
+    found: dict[Path, int] = {}
+    for path in sources(given):
+        try:
+            found[path] = path.stat().st_size
+        except FileNotFoundError:
+            found[path] = packed(path.parent).get(path.name, 0)
+    return found
 
 
 def _snapshot(path: Path) -> dict[str, Field]:

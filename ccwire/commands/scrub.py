@@ -11,7 +11,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.tables import count, progress_bar
 from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import captured_session
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 from correlate.scrub.copy import KEPT_WORDS, Copied, Scrubbing
 from correlate.transcript.locate import ClaudeDir
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ccwire.wire.format import Exchange, parse_file_name
-from ccwire.wire.json_text import as_dict, dicts, parse_json
-from ccwire.wire.regular_file import read_regular
-from correlate.captures.folder import read_request, read_response, request_file, response_file
+from ccwire.wire.format import Exchange
+from ccwire.wire.json_text import as_dict, dicts
+from ccwire.wire.pack.reader import ExchangeFiles
+from correlate.captures.folder import parsed_file
 from correlate.transcript.lines import line_at, parse_line
 from correlate.transcript.turns import TranscriptPlace, Turn
 
@@ -21,26 +21,20 @@ class CaptureFiles:
     """The request and response files of one capture folder, packed or not."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        there = folder.iterdir() if folder.is_dir() else ()
-        self._open = {key: path for path in there if (key := parse_file_name(path.name))}
+        self._files = ExchangeFiles(folder)
 
     def request_name(self, sequence: int) -> str | None:
-        path = self._open.get((sequence, "req")) or request_file(self._folder, sequence)
-        return path.name if path else None
+        return self._files.name((sequence, "req"))
 
     def response_name(self, sequence: int) -> str | None:
-        path = self._open.get((sequence, "resp")) or response_file(self._folder, sequence)
-        return path.name if path else None
+        return self._files.name((sequence, "resp"))
 
     def request(self, sequence: int) -> Mapping[str, Any]:
         """Return the request file; raise FileNotFoundError, or ValueError or PackDamaged."""
-        path = self._open.get((sequence, "req"))
-        return _read(path) if path else read_request(self._folder, sequence)
+        return parsed_file(self._files.file((sequence, "req")))
 
     def response(self, sequence: int) -> Mapping[str, Any]:
-        path = self._open.get((sequence, "resp"))
-        return _read(path) if path else read_response(self._folder, sequence)
+        return parsed_file(self._files.file((sequence, "resp")))
 
 
 def body_of(file: Mapping[str, Any]) -> Any:
@@ -87,10 +81,3 @@ def thread_of(call: Exchange, turn: Turn | None) -> tuple[str, str | None, bool]
     agent = call.agent_id or (turn.agent_id if turn else None)
     aside = call.request_class in ("auxiliary", "compaction") or not call.tools
     return (call.kind, agent, aside)
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    value = parse_json(read_regular(path, follow=False))
-    if not isinstance(value, dict):
-        raise ValueError(f"{path.name} is not a capture file")
-    return value

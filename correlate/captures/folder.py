@@ -14,14 +14,12 @@ from ccwire.wire.format import (
     Manifest,
     is_session_id,
     parse_exchange,
-    parse_file_name,
     parse_manifest,
 )
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import FileKey
+from ccwire.wire.pack.reader import ExchangeFile, ExchangeFiles
 from ccwire.wire.regular_file import read_regular
-from ccwire.wire.vocabulary import Direction
-from correlate.captures.packed import packed_name, read_packed
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 
 
@@ -109,43 +107,29 @@ def request_file(folder: Path, sequence: int) -> Path | None:
 
     None if there is none, or if the pack that may contain it is damaged.
     """
-    return _file_if_known(folder, sequence, "req")
+    return _path(folder, (sequence, "req"))
 
 
 def response_file(folder: Path, sequence: int) -> Path | None:
-    return _file_if_known(folder, sequence, "resp")
+    return _path(folder, (sequence, "resp"))
 
 
 def read_request(folder: Path, sequence: int) -> dict[str, Any]:
     """Return a request file, packed or not; raise FileNotFoundError if there is none."""
-    return _read(folder, sequence, "req")
+    return parsed_file(ExchangeFiles(folder).file((sequence, "req")))
 
 
 def read_response(folder: Path, sequence: int) -> dict[str, Any]:
-    return _read(folder, sequence, "resp")
+    return parsed_file(ExchangeFiles(folder).file((sequence, "resp")))
 
 
-def _file_if_known(folder: Path, sequence: int, direction: Direction) -> Path | None:
-    try:
-        return _exchange_file(folder, sequence, direction)
-    except (PackDamaged, OSError):
-        return None
-
-
-def _exchange_file(folder: Path, sequence: int, direction: Direction) -> Path | None:
-    for path in folder.glob(f"{sequence:04d}_{direction}_*.json"):
-        if parse_file_name(path.name) == (sequence, direction):
-            return path
-    packed = packed_name(folder, (sequence, direction))
-    return folder / packed if packed else None
-
-
-def _read(folder: Path, sequence: int, direction: Direction) -> dict[str, Any]:
-    path = _exchange_file(folder, sequence, direction)
-    if path is None:
-        raise FileNotFoundError(f"{folder.name} has no {direction} file {sequence:04d}")
-    packed = None if path.exists() else read_packed(folder, (sequence, direction))
-    value = parse_json(read_regular(path, follow=False) if packed is None else packed)
+def parsed_file(file: ExchangeFile) -> dict[str, Any]:
+    value = parse_json(file.data)
     if not isinstance(value, dict):
-        raise ValueError(f"{path.name} is not a capture file")
+        raise ValueError(f"{file.name} is not a capture file")
     return value
+
+
+def _path(folder: Path, key: FileKey) -> Path | None:
+    name = ExchangeFiles(folder).name(key)
+    return folder / name if name else None

@@ -12,7 +12,7 @@ from typing import Any
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import as_dict
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 from correlate.captures.content import (
     CaptureFiles,
     answer_blocks,

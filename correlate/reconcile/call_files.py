@@ -10,7 +10,7 @@ from typing import Any
 
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import as_dict, dicts, text
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 from ccwire.wire.usage import output_of
 from correlate.captures.content import CaptureFiles, answer_blocks, body_of
 from correlate.reconcile.match import Joined, Pair

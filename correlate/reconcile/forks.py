@@ -10,7 +10,7 @@ from typing import Any
 
 from ccwire.wire.format import SESSION_HEADER
 from ccwire.wire.json_text import as_dict
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 from correlate.captures.content import CaptureFiles, body_of
 from correlate.captures.folder import read_exchanges, session_folders
 from correlate.reconcile.result import Origin

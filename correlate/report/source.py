@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ccwire.wire.pack import PackDamaged
+from ccwire.wire.pack.files import PackDamaged
 from ccwire.wire.safe_text import visible
 from correlate.captures.content import (
     Block,

@@ -6,14 +6,14 @@ Sessions that turns were copied from are included, otherwise the copy would reco
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ccwire.wire.endpoints import kind_of
-from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN, file_name, parse_file_name
+from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN, file_name
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.pack import exchange_files, members, packs
+from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.content import body_of
@@ -85,10 +85,10 @@ class Scrubbing:
         return parts
 
     def size(self, parts: Iterable[CopyPart]) -> int:
-        """Return the number of bytes to read, counting packs in compressed form."""
+        """Return about how many bytes there are to read."""
         folders = [part.capture for part in parts if part.capture]
         return sum(part.files.size for part in parts) + sum(
-            path.stat().st_size for folder in folders for path in folder.iterdir()
+            sum(ExchangeFiles(folder).sizes().values()) for folder in folders
         )
 
     def write(self, parts: list[CopyPart], target: Path, progress: Progress) -> Copied:
@@ -128,13 +128,15 @@ class Scrubbing:
         folder = target / (self._names.name(part.session_id) if own else UNKNOWN)
         mine = None if own else self._assigned(capture, part)
         proven = self._proven(capture, part)
-        for name, data, written_at in _exchange_data(capture):
-            number, direction = parse_file_name(name) or (0, "req")
+        files = ExchangeFiles(capture)
+        for key in files.all_keys():
+            number, direction = key
             if mine is None or number in mine:
-                text = self._exchange_file(data, direction, is_proven=number in proven)
-                place = folder / self._file_name(name, number, direction, text)
-                self._write(place, text, written_at)
-            progress(len(data))
+                file = files.file(key)
+                text = self._exchange_file(file.data, direction, is_proven=number in proven)
+                place = folder / self._file_name(file.name, number, direction, text)
+                self._write(place, text, file.mtime_ns)
+                progress(len(file.data))
         if (capture / EXCHANGES).exists():
             place = folder / EXCHANGES
             self._copy_lines(capture / EXCHANGES, place, EXCHANGE, progress, mine)
@@ -222,18 +224,6 @@ class Scrubbing:
 
 def _transcripts(files: SessionFiles) -> list[Path]:
     return [*files.main, *(agent.path for agent in files.agents)]
-
-
-def _exchange_data(capture: Path) -> Iterator[tuple[str, bytes, int]]:
-    """Yield name, bytes and modification time of each exchange file, packed or not."""
-    there = exchange_files(capture)
-    names = {path.name for path in there}
-    for path in there:
-        yield path.name, read_regular(path, follow=False), _written_at(path)
-    for pack in packs(capture)[:1]:
-        for entry, data in members(pack):
-            if entry.name not in names:
-                yield entry.name, data, entry.mtime_ns
 
 
 def _written_at(path: Path) -> int:

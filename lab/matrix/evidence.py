@@ -19,7 +19,7 @@ from typing import Any
 from addon.storage.pack import pack_session
 from ccwire.demo.stand_in.ledger import Served
 from ccwire.wire.format import EXCHANGES, UNKNOWN, Exchange, parse_file_name
-from ccwire.wire.pack import exchange_files
+from ccwire.wire.pack.files import exchange_files
 from correlate.captures.folder import read_exchanges, session_folders
 from correlate.transcript.locate import slug_of
 

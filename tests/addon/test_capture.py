@@ -11,6 +11,7 @@ from mitmproxy.test import taddons, tflow
 
 from addon.capture import Capture
 from addon.redaction.log_records import redact_log_records
+from correlate.captures.folder import read_request
 
 SESSION = "11111111-2222-3333-4444-555555555555"
 EVENT = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
@@ -275,8 +276,7 @@ def test_headers_that_are_no_text_are_no_trouble(rig: Rig) -> None:
     made.request.headers.fields = (*made.request.headers.fields, (b"x-\xff", b"\xfe"))
     run(capture, made, EVENT)
     capture.done()
-    (path,) = (captures / SESSION).glob("0001_req_*.json")
-    assert json.loads(path.read_text())["headers"]["x-�"] == "�"
+    assert read_request(captures / SESSION, 1)["headers"]["x-�"] == "�"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from addon.launch.child import child_environment
 from ccwire.demo.real.run import run_once
 from ccwire.demo.stand_in.scenarios import named
+from correlate.captures.folder import read_request
 from tests.e2e.real_rig import RealRig, real_rig
 
 pytestmark = pytest.mark.real
@@ -69,8 +70,7 @@ def calls(rig: RealRig, variables: dict[str, str]) -> list[str]:
 
 
 def request_of(folder: Path, sequence: int) -> list[Any]:
-    (path,) = folder.glob(f"{sequence:04d}_req_*.json")
-    request = json.loads(path.read_text())
+    request = read_request(folder, sequence)
     headers = {name.lower(): value for name, value in request["headers"].items()}
     headers.pop("content-length", None)
     return [request["url"], headers, request["body"]["data"]]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import addon.storage.rolling
 from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
@@ -34,11 +35,11 @@ def process_of(connection_id: str) -> ClientProcess | None:
 class BusyRecorder(Recorder):
     """A recorder that waits for `started` and counts ended exchanges."""
 
-    def __init__(self, captures: Path) -> None:
+    def __init__(self, captures: Path, keep_open: int | None = None) -> None:
         self.started = threading.Event()
         sessions = SessionsMap(captures.with_name("no-sessions.json"))
         lookup = SessionLookup(sessions, captures.with_name("no-claude"))
-        super().__init__(CaptureStore(captures), Redactor(b"k" * 32), lookup)
+        super().__init__(CaptureStore(captures), Redactor(b"k" * 32), lookup, keep_open)
         self.ended = 0
 
     def handle(self, job: Job) -> None:
@@ -117,12 +118,18 @@ def jobs(flow_id: str, session: str | None, *, process: int = 0, size: int = 200
     ]
 
 
-def run(captures: str) -> None:
+def run_packing(captures: str) -> None:
+    """Capture until killed, as `run` does, and pack every exchange but the newest at once."""
+    addon.storage.rolling._MOST_WAITING = 0
+    run(captures, keep_open=1)
+
+
+def run(captures: str, keep_open: int | None = None) -> None:
     """Recover, then capture until killed; some exchanges are moved out of `unknown`."""
     store = CaptureStore(Path(captures))
     store.prepare()
     recover(store)
-    recorder = BusyRecorder(Path(captures))
+    recorder = BusyRecorder(Path(captures), keep_open)
     recorder.started.set()
     writer = JobQueue(recorder, process_of)
     under_way = [_endless(n) for n in range(AT_ONCE)]

@@ -55,10 +55,10 @@ class Disk:
 
 
 @contextmanager
-def disk(folder: Path) -> Iterator[Disk]:
+def disk(folder: Path, size: int = _SMALL) -> Iterator[Disk]:
     captures = folder / "captures"
     captures.mkdir()
-    mounted = _mount("-t", "tmpfs", "-o", f"size={_SMALL}", "tmpfs", str(captures))
+    mounted = _mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(captures))
     try:
         yield Disk(captures, mounted)
     finally:

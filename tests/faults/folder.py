@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ccwire.wire.format import parse_file_name
+from tests.addon.storage.exchange_files import all_there
 
 
 @dataclass(frozen=True)
@@ -81,4 +82,4 @@ def _lines(folder: Path) -> dict[str, bytes]:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("[0-9]*.json")}
+    return all_there(folder)

@@ -28,6 +28,7 @@ import orjson
 import psutil
 
 from addon.launch.proxy import Proxy, free_port
+from correlate.captures.folder import read_response
 from tests.rig import until
 
 Target = Literal["writer", "proxy", "both"]
@@ -160,6 +161,7 @@ class Storm:
             sessions=self.folder / "sessions.json",
             claude_dir=self.folder / "claude",
             confdir=self.folder / "mitmproxy",
+            keep_open="1",
         )
         self.proxy.start()
         self._up.set()
@@ -238,8 +240,7 @@ def _lines(captures: Path) -> tuple[list[dict[str, Any]], int]:
 def _is_same(line: dict[str, Any], seen: Seen) -> bool:
     if not line["complete"]:
         return True  # counted as incomplete
-    path = line["folder"] / f"{line['sequence']:04d}_resp_v1_messages.json"
-    body = orjson.loads(path.read_bytes())["body"]
+    body = read_response(line["folder"], line["sequence"])["body"]
     if seen.shape == "json":
         data = json.dumps(body["data"]).encode()
     else:

@@ -113,8 +113,13 @@ def _no_number_has_two_owners(held: dict[str, Filed], numbers: dict[tuple[str, i
 
 def _every_answer_says_what_it_should(captures: Path) -> None:
     whole = 0
-    for path in captures.glob("*/*_resp_*.json"):
-        file = orjson.loads(path.read_bytes())
+    responses = (
+        orjson.loads(data)
+        for filed in look(captures).values()
+        for name, data in filed.files.items()
+        if "_resp_" in name
+    )
+    for file in responses:
         said = "".join(block["text"] for block in (file["message"] or {}).get("content", ()))
         assert busy.text_of(file["flow_id"]).startswith(said)
         if file["complete"]:

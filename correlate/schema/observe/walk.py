@@ -8,7 +8,8 @@ from typing import Any
 
 from ccwire.wire.format import EXCHANGES, MANIFEST, parse_file_name
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.pack import PACK_SUFFIX, PackDamaged, members, packs
+from ccwire.wire.pack.files import FileKey, PackDamaged
+from ccwire.wire.pack.reader import ExchangeFiles, is_pack
 from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.versions import is_version
 from correlate.schema.observe.freeze import snapshot_of
@@ -55,17 +56,27 @@ def observe(
 
 
 def sources(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files to read (exchanges, transcripts, hook payloads), sorted, without symlinks."""
+    """Yield the files to read (exchanges, transcripts, hook payloads), sorted, without symlinks.
+
+    A packed exchange file does not exist under its path; a pack is yielded only if it is damaged.
+    """
     for root in paths:
         if not root.is_dir():
             yield root
             continue
         for folder, folders, names in os.walk(root):
             folders.sort()
-            for name in sorted(names):
-                path = Path(folder, name)
-                if _is_source(path) and not path.is_symlink():
-                    yield path
+            yield from _sources_in(Path(folder), names)
+
+
+def _sources_in(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    found = {name for name in names if _is_source(folder / name)}
+    if any(is_pack(name) for name in names):
+        files = ExchangeFiles(folder)
+        found.update(files.names(), (pack.name for pack in files.damaged()))
+    for name in sorted(found):
+        if not (path := folder / name).is_symlink():
+            yield path
 
 
 class Observer:
@@ -75,6 +86,7 @@ class Observer:
         self._default = version
         self._shapes: dict[str | None, Shapes] = {}
         self._folder: PurePath | None = None
+        self._files: ExchangeFiles
         self._folder_version: str | None = None
         self._exchange: tuple[int, str | None] = (0, None)
         self._transcript_version = version  # of the transcript read last
@@ -83,10 +95,10 @@ class Observer:
         self._unreadable: list[BadLine] = []
 
     def file(self, path: Path) -> None:
-        if parse_file_name(path.name):
-            self._capture(path)
-        elif path.name.endswith(PACK_SUFFIX):
-            self._packed(path)
+        if (key := parse_file_name(path.name)) is not None:
+            self._capture(path, key)
+        elif is_pack(path.name):
+            self._unreadable.append(BadLine(path, 0, "damaged"))
         elif path.suffix == ".jsonl":
             self._lines(path)
         else:
@@ -111,23 +123,12 @@ class Observer:
         found = {version: snapshot_of(shapes, version) for version, shapes in self._shapes.items()}
         return Observation(found, self._exchanges, self._records, self._unreadable)
 
-    def _packed(self, pack: Path) -> None:
-        """Observe the exchanges of a pack, except those that also exist as separate files."""
-        try:
-            for entry, data in members(pack):
-                if not (path := pack.parent / entry.name).exists():
-                    self._capture(path, data)
-        except PackDamaged:
-            self._unreadable.append(BadLine(pack, 0, "damaged"))
-        except OSError as error:
-            self._unreadable.append(BadLine(pack, 0, f"not readable ({error.strerror})"))
-
-    def _capture(self, path: Path, data: bytes | None = None) -> None:
-        value = self._read(path, data)
+    def _capture(self, path: Path, key: FileKey) -> None:
+        self._enter(path.parent)
+        value = self._read(path, lambda: self._files.file(key).data)
         if value is None:
             return
-        sequence, direction = parse_file_name(path.name) or (0, "")
-        self._enter(path.parent)
+        sequence, direction = key
         if direction == "req":
             version = client_version(value) or self._folder_version
             self._exchange = (sequence, version)
@@ -143,6 +144,7 @@ class Observer:
         if folder == self._folder:
             return
         self._folder, self._folder_version, self._exchange = folder, self._default, (0, None)
+        self._files = ExchangeFiles(folder)
         manifest = folder / MANIFEST
         is_there = manifest.is_file() and not manifest.is_symlink()
         found = self._read(manifest) if is_there else None
@@ -197,11 +199,14 @@ class Observer:
         self._of(version, ExamplePlace(str(path))).see(_note_bucket(path), value)
         self._records += 1
 
-    def _read(self, path: Path, data: bytes | None = None) -> dict[str, Any] | None:
+    def _read(self, path: Path, read: Callable[[], bytes] | None = None) -> dict[str, Any] | None:
         try:
-            value = parse_json(read_regular(path) if data is None else data)
+            value = parse_json(read() if read else read_regular(path))
         except ValueError:
             self._unreadable.append(BadLine(path, 0, "malformed"))
+            return None
+        except PackDamaged:
+            self._unreadable.append(BadLine(path, 0, "damaged"))
             return None
         except FileNotFoundError:  # a running proxy has moved it
             self._unreadable.append(BadLine(path, 0, "gone"))
@@ -229,8 +234,6 @@ class Observer:
 def _is_source(path: Path) -> bool:
     if path.suffix == ".jsonl":
         return path.name != EXCHANGES
-    if path.name.endswith(PACK_SUFFIX):
-        return path == next(iter(packs(path.parent)), None)
     return parse_file_name(path.name) is not None or _is_note(path)
 
 

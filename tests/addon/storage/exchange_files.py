@@ -5,8 +5,10 @@ from typing import Any
 
 import orjson
 
+from addon.storage.segments import SegmentWriter
 from ccwire.wire.format import file_name
-from ccwire.wire.pack import described, exchange_files, members, packs
+from ccwire.wire.pack.files import described, exchange_files
+from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.vocabulary import DIRECTIONS
 
 
@@ -20,11 +22,20 @@ def write_files(folder: Path, numbers: range) -> None:
             path.chmod(0o600)
 
 
+def pack_files(folder: Path) -> None:
+    """Pack all files of a folder."""
+    files = exchange_files(folder)
+    assert SegmentWriter(folder).append(files) == files
+    for path in files:
+        path.unlink()
+
+
 def contents(folder: Path) -> dict[str, Any]:
     return {path.name: (path.read_bytes(), described(path)) for path in exchange_files(folder)}
 
 
 def all_there(folder: Path) -> dict[str, bytes]:
     """Every exchange file's bytes, open or packed."""
-    found = {entry.name: data for pack in packs(folder) for entry, data in members(pack)}
-    return found | {path.name: path.read_bytes() for path in exchange_files(folder)}
+    files = ExchangeFiles(folder)
+    found = [files.file(key) for key in files.all_keys()]
+    return {file.name: file.data for file in found}

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from addon.storage.pack import Busy, pack_session, unpack_session
+from addon.storage.segments import SegmentWriter
 from ccwire.wire.format import PART_SUFFIX
-from ccwire.wire.pack import exchange_files, packs
+from ccwire.wire.pack.files import PackDamaged, exchange_files
+from ccwire.wire.pack.reader import packs, segments
 from lab.made_session import MadeSession
 from tests.addon.storage.exchange_files import all_there, contents, write_files
+from tests.ccwire.wire.pack.tar_packs import tar_pack
 
 LATER = time.time() + 60
 
@@ -50,11 +53,14 @@ def test_a_full_disk_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ccwire.wire.pack.os.fsync", full)
+    monkeypatch.setattr("addon.storage.segments.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         pack_session(folder, now=LATER)
     assert contents(folder) == before
-    assert list(folder.glob(".packing*")) == []
+    monkeypatch.undo()
+    assert pack_session(folder, now=LATER).did == "packed"
+    assert unpack_session(folder, now=LATER).did == "unpacked"
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("unpack", [False, True], ids=["pack", "unpack"])
@@ -87,7 +93,7 @@ def _killed_at(moment: int, folder: Path, act: Any) -> bool:
 
         def count(event: str, _: object) -> None:
             nonlocal left
-            if event in ("open", "os.rename", "os.remove", "os.chmod", "os.utime"):
+            if event in ("open", "os.rename", "os.remove", "os.chmod", "os.utime", "os.truncate"):
                 if left == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
                 left -= 1
@@ -107,3 +113,75 @@ def test_a_session_under_way_is_refused(folder: Path, act: Any) -> None:
     (folder / f"0004_resp_v1_messages{PART_SUFFIX}").write_bytes(b"")
     with pytest.raises(Busy, match="an exchange is in flight"):
         act(folder, now=LATER)
+
+
+def test_a_pack_of_the_older_format_is_unpacked_too(folder: Path) -> None:
+    before = contents(folder)
+    tar_pack(folder)
+    write_files(folder, range(4, 6))
+    later = all_there(folder)
+    pack_session(folder, now=LATER)
+    assert all_there(folder) == later
+    assert len(packs(folder)) == 2
+    assert unpack_session(folder, now=LATER).files == 10
+    assert packs(folder) == []
+    assert {name: data for name, (data, _) in contents(folder).items()} == later
+    assert before.keys() < later.keys()
+
+
+def test_unpacking_a_damaged_segment_restores_the_rest_and_names_the_lost(folder: Path) -> None:
+    before = contents(folder)
+    writer = SegmentWriter(folder)
+    for path in exchange_files(folder):
+        writer.append([path])
+        path.unlink()
+    (segment,) = segments(folder)
+    data = bytearray(segment.read_bytes())
+    data[-30] ^= 0xFF  # in the last record
+    segment.write_bytes(data)
+    with pytest.raises(PackDamaged, match=segment.name):
+        unpack_session(folder, now=LATER)
+    assert segment.exists()
+    assert {**before, **contents(folder)} == before
+    assert len(contents(folder)) == len(before) - 1
+
+
+def test_a_file_that_is_not_the_packed_one_is_left_alone(folder: Path) -> None:
+    pack_session(folder, now=LATER)
+    mine = folder / "0002_req_v1_messages.json"
+    mine.write_bytes(b"mine")
+    for act in (pack_session, unpack_session):
+        with pytest.raises(PackDamaged, match="differs from the"):
+            act(folder, now=LATER)
+    assert mine.read_bytes() == b"mine"
+    assert len(packs(folder)) == 1
+
+
+def test_packing_neither_reads_nor_removes_a_planted_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"precious")
+    folder = tmp_path / "session"
+    folder.mkdir()
+    write_files(folder, range(1, 3))
+    (folder / "0009_req_x.json").symlink_to(outside)
+    (folder / "0001_pack.seg").symlink_to(outside)
+    with pytest.raises(FileExistsError):
+        pack_session(folder, now=LATER)
+    (folder / "0001_pack.seg").unlink()
+    pack_session(folder, now=LATER)
+    assert len(all_there(folder)) == 4
+    assert outside.read_bytes() == b"precious"
+
+
+def test_a_file_that_is_not_the_recorder_s_or_too_large_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, range(1, 2))
+    odd = tmp_path / '0002_req_"quoted".json'
+    odd.write_bytes(b"{}")
+    large = tmp_path / "0003_resp_v1_messages.json"
+    large.write_bytes(b"1" * 10_000)
+    monkeypatch.setattr("addon.storage.segments._LARGEST", {0: 9_999, 1: 9_999})
+    assert pack_session(tmp_path, now=LATER).files == 2
+    assert exchange_files(tmp_path) == [odd, large]
+    assert len(all_there(tmp_path)) == 4

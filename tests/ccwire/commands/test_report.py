@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccwire.cli import main
-from ccwire.wire.pack import exchange_files
+from ccwire.wire.pack.files import exchange_files
 from tests.correlate.report.made import SESSION, ReportSession, small_session
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from ccwire.wire.pack import PACK_SUFFIX, exchange_files, write_pack
 from correlate.captures.content import (
     CaptureFiles,
     answer_blocks,
@@ -13,6 +12,7 @@ from correlate.captures.content import (
     thread_of,
     turn_blocks,
 )
+from tests.addon.storage.exchange_files import pack_files
 from tests.correlate.report.made import SESSION, small_session
 
 
@@ -41,10 +41,7 @@ def test_an_answer_without_a_message_has_no_blocks(folder: Path) -> None:
 
 def test_packed_files_are_read_as_if_they_lay_open(folder: Path) -> None:
     opened = [CaptureFiles(folder).request(n) for n in range(1, 7)]
-    paths = exchange_files(folder)
-    write_pack(folder / f"0006{PACK_SUFFIX}", None, paths)
-    for path in paths:
-        path.unlink()
+    pack_files(folder)
     files = CaptureFiles(folder)
     assert [files.request(n) for n in range(1, 7)] == opened
     assert files.response_name(2) == "0002_resp_v1_messages.json"

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccwire.wire.pack import PACK_SUFFIX, exchange_files, write_pack
+from ccwire.wire.pack.files import exchange_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
 from correlate.report.page import render
 from correlate.report.source import Source, content_size, read_source
 from correlate.transcript.locate import ClaudeDir
+from tests.addon.storage.exchange_files import pack_files
 from tests.correlate.report.made import NO_WAITING, SESSION, ReportSession, small_session
 from tests.properties import property_test
 
@@ -120,10 +121,7 @@ def test_a_capture_without_any_files_is_shown(tmp_path: Path) -> None:
 def test_packed_files_are_read(tmp_path: Path) -> None:
     whole = small_session().source(tmp_path)
     folder = tmp_path / "captures" / SESSION
-    paths = exchange_files(folder)
-    write_pack(folder / f"0006{PACK_SUFFIX}", None, paths)
-    for path in paths:
-        path.unlink()
+    pack_files(folder)
     assert again(tmp_path).contents == whole.contents
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.wire.format import EXCHANGES, UNKNOWN
-from ccwire.wire.pack import packs
+from ccwire.wire.pack.reader import packs
 from correlate.captures.folder import read_exchanges
 from correlate.transcript.locate import slug_of
 from lab.made_session import MadeSession, write_lines

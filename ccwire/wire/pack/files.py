@@ -1,0 +1,85 @@
+"""The exchange files of a session's folder, and what a pack of either format lists of each."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from ccwire.wire.checked import Between, FieldChecks
+from ccwire.wire.format import parse_file_name
+from ccwire.wire.regular_file import open_regular
+from ccwire.wire.vocabulary import Direction
+
+FileKey = tuple[int, Direction]
+
+MODE = 0o600  # of every exchange file, whatever a pack lists
+# A pack is untrusted: a small one can claim, or expand to, any size.
+LARGEST_FILE = 1 << 30
+LARGEST_PACK = 64 << 30  # unpacked
+_LATEST = 2**63 - 1  # in nanoseconds, year 2262
+_BUFFER = 1 << 20
+
+
+class PackDamaged(Exception):
+    """A pack does not contain what it lists; the message names the pack and the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """What a pack lists of a file: enough to restore it and to prove that it is the same."""
+
+    name: str
+    size: Annotated[int, Between(0, LARGEST_FILE)]
+    mode: Annotated[int, Between(0, 0o7777)]
+    mtime_ns: Annotated[int, Between(0, _LATEST)]
+    sha256: str
+
+
+_CHECKS = FieldChecks(PackedFile)
+
+
+def packed_file(value: object, pack: str) -> PackedFile:
+    """Return a listed file; raise PackDamaged if a value is odd, or the name is a path."""
+    try:
+        listed = PackedFile(**_CHECKS.fitting(value))
+    except ValueError as error:
+        raise PackDamaged(f"{pack} cannot be read: {error}") from error
+    if parse_file_name(listed.name) is None or "/" in listed.name:
+        raise PackDamaged(f"{pack} lists {listed.name!r}, which is not an exchange file")
+    return listed
+
+
+def exchange_files(folder: Path) -> list[Path]:
+    """The open exchange files in a session's folder, by number."""
+    with os.scandir(folder) as entries:
+        found = [
+            Path(entry.path)
+            for entry in entries
+            if parse_file_name(entry.name) and entry.is_file(follow_symlinks=False)
+        ]
+    return sorted(found, key=lambda path: parse_file_name(path.name) or (0, ""))
+
+
+def described(path: Path) -> PackedFile:
+    """What a pack would list of an open file."""
+    with open_regular(path, follow=False) as file:
+        status = os.fstat(file.fileno())
+        digest = hashlib.sha256()
+        while piece := file.read(_BUFFER):
+            digest.update(piece)
+    return listed(path.name, status, digest.hexdigest())
+
+
+def listed(name: str, status: os.stat_result, sha256: str) -> PackedFile:
+    if status.st_size > LARGEST_FILE:
+        raise PackDamaged(f"{name} is too large to pack")
+    written_at = min(max(status.st_mtime_ns, 0), _LATEST)
+    return PackedFile(name, status.st_size, MODE, written_at, sha256)
+
+
+def check(listed: PackedFile, data: bytes, pack: str) -> bytes:
+    """Return the data; raise PackDamaged if it is not what the pack lists."""
+    if len(data) != listed.size or hashlib.sha256(data).hexdigest() != listed.sha256:
+        raise PackDamaged(f"{listed.name} in {pack} does not match its digest")
+    return data
