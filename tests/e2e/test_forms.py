@@ -62,13 +62,6 @@ def whole(recorded: Recorded) -> dict[str, bytes]:
     return all_there(recorded.folder)
 
 
-@pytest.fixture(scope="module")
-def expected(recorded: Recorded, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The outputs for the open form, which is how the session was recorded."""
-    assert not segments(recorded.folder)
-    return outputs(recorded, tmp_path_factory.mktemp("open"))
-
-
 def half_packed(folder: Path) -> None:
     """As during a capture: the older half and the telemetry are packed."""
     telemetry = {e.sequence for e in read_exchanges(folder) if e.kind == "event_logging"}
@@ -104,14 +97,15 @@ def packed_as_before(folder: Path) -> None:
 def test_every_command_has_the_same_output(
     recorded: Recorded,
     whole: dict[str, bytes],
-    expected: dict[str, str],
     tmp_path: Path,
     form: Callable[[Path], None],
 ) -> None:
+    assert not segments(recorded.folder)
+    expected = outputs(recorded, tmp_path / "open")
     form(recorded.folder)
     try:
         assert all_there(recorded.folder) == whole
-        found = outputs(recorded, tmp_path)
+        found = outputs(recorded, tmp_path / "packed")
     finally:
         unpack_session(recorded.folder, now=LATER)
     assert all_there(recorded.folder) == whole
@@ -124,6 +118,7 @@ def test_no_command_is_left_out() -> None:
 
 
 def outputs(recorded: Recorded, tmp: Path) -> dict[str, str]:
+    tmp.mkdir()
     return dict(_outputs(recorded, tmp))
 
 
