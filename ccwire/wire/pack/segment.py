@@ -133,6 +133,7 @@ class Segment:
 
     def _start_over(self) -> None:
         self.end = 0  # of the last whole record
+        self._last = (0, b"")  # where it begins, and its head
         self.is_damaged = False
         self.sizes = [0, 0, 0]  # of the streams, up to the last whole record
         self._blocks: tuple[list[_Block], ...] = ([], [], [])
@@ -173,7 +174,7 @@ class Segment:
         """Read what was appended since; all of it anew if anything else has changed."""
         with open_regular(self.path, follow=False, buffering=0) as file:
             status = os.fstat(file.fileno())
-            if self._seen is not None and not _may_be_appended_to(self._seen, status):
+            if not (self._may_be_appended_to(status) and self._is_the_same(file)):
                 self._start_over()
             self._seen = status
             before = self.end
@@ -181,6 +182,20 @@ class Segment:
                 self._take(position, pieces)
             if self.end > before:
                 self._read_index(file)
+
+    def _may_be_appended_to(self, now: os.stat_result) -> bool:
+        """Whether a file may be the one from before, with or without more at its end."""
+        before = self._seen
+        if before is None or (before.st_dev, before.st_ino) != (now.st_dev, now.st_ino):
+            return False
+        return now.st_size > before.st_size or (
+            (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+        )
+
+    def _is_the_same(self, file: BinaryIO) -> bool:
+        """Whether the last record is where it was: a new file may have a deleted one's inode."""
+        position, head = self._last
+        return _read_at(file, position, len(head)) == head
 
     @property
     def is_cut_off(self) -> bool:
@@ -205,6 +220,7 @@ class Segment:
                 position = size if following is None else following
                 continue
             content, pieces, end = found
+            self._last = position, _read_at(file, position, content - position)
             self.end = position = end
             yield content, pieces
 
@@ -390,15 +406,6 @@ def _is_cut_off(file: BinaryIO, position: int, size: int) -> bool:
     if parsed is None:
         return len(data) < _START.size + _MOST_HEAD
     return position + parsed[1] + sum(piece[2] for piece in parsed[0] if piece) > size
-
-
-def _may_be_appended_to(before: os.stat_result, now: os.stat_result) -> bool:
-    """Whether a file may be the one from before, with or without more at its end."""
-    is_same = (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino)
-    return is_same and (
-        now.st_size > before.st_size
-        or (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    )
 
 
 def _read_at(file: BinaryIO, position: int, size: int) -> bytes:

@@ -108,6 +108,26 @@ def test_records_appended_later_are_taken_in(tmp_path: Path) -> None:
     assert reading.read(file_name(4, "req", "/v1/messages")) == data
 
 
+def test_a_segment_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    write_files(tmp_path, range(1, 3))
+    pack_files(tmp_path)
+    (path,) = segments(tmp_path)
+    reading = Segment(path)
+    write_files(tmp_path, range(1, 6))
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in exchange_files(tmp_path):
+        file.rename(other / file.name)
+    for file in exchange_files(other):
+        SegmentWriter(other).append([file])
+    path.write_bytes(segments(other)[0].read_bytes())  # the same inode, and a larger file
+    reading.refresh()
+    assert len(reading.names) == 10
+    assert not reading.is_damaged
+    for name in reading.names:
+        assert reading.read(name) == (other / name).read_bytes()
+
+
 def test_a_segment_cut_anywhere_has_what_was_whole_before(segment: Segment) -> None:
     data = segment.path.read_bytes()
     before = 0
