@@ -14,7 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import zstandard
+
+from ccwire.wire.pack.files import PackDamaged
+from ccwire.wire.pack.segment import SEGMENT_SUFFIX, Piece, Segment, encode_line, encode_record
 
 type Json = Any
 
@@ -62,6 +66,8 @@ def _acts_for(path: Path) -> list[_Act]:
     acts: list[_Act] = [_of_bytes, _of_file_system]
     if path.name.endswith(".tar.zst"):
         return [*acts, _of_pack, _of_pack, _of_pack]
+    if path.name.endswith(SEGMENT_SUFFIX):
+        return [*acts, _of_segment, _of_segment, _of_segment]
     if path.suffix in (".json", ".jsonl", ".part"):
         acts += [_of_values, _of_values, _of_values, _of_strings]
     if path.suffix in (".jsonl", ".part"):
@@ -184,6 +190,39 @@ def _of_pack(path: Path, rng: random.Random, _: Path) -> None:
             files[place] = (files[place][0], bomb)
     members = [(members[0][0], json.dumps(index).encode()), *files]
     path.write_bytes(_packed(members))
+
+
+def _of_segment(path: Path, rng: random.Random, _: Path) -> None:
+    """Add a whole record with false lines or content, or repeat a part of the segment."""
+    data = path.read_bytes()
+    try:
+        lines = [orjson.loads(line) for line in _index_lines(path)]
+    except (OSError, ValueError, PackDamaged):
+        return  # damaged already
+    match rng.randrange(5):
+        case 0 | 1:
+            lines = _replaced(lines, rng, rng.choice((1, 3, 20)))
+        case 2:
+            odd = rng.choice(("/etc/x", "../x", "0001_req_../../x.json", "0001_req_\x1b[2J.json"))
+            lines = [[odd, *line[1:]] for line in lines]
+        case 3:
+            lines = [[*line[:4], [0, 1 << 40] * 1000] for line in lines]
+        case 4:
+            path.write_bytes(data[rng.randrange(len(data) or 1) :] + data)
+            return
+    index = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    content = rng.choice((b"", b"abc", bytes(64 << 20)))
+    pieces = [
+        Piece(rng.choice((len(part), 0, 7, 1 << 31)), zstandard.compress(part), rng.choice((0, 9)))
+        for part in (content, content, index)
+    ]
+    record = encode_record(pieces)
+    path.write_bytes(rng.choice((record, record + data, data + record)))
+
+
+def _index_lines(path: Path) -> list[bytes]:
+    segment = Segment(path)
+    return [encode_line(segment.entry(name), segment.ranges(name)) for name in segment.names]
 
 
 def _unpacked(path: Path) -> list[tuple[tarfile.TarInfo, bytes]]:

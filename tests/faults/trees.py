@@ -19,8 +19,10 @@ from click.testing import CliRunner, Result
 
 from addon.storage.pack import pack_session
 from ccwire.cli import main
+from ccwire.wire.pack.files import exchange_files
 from lab.damage import damage_tree
 from lab.made_session import MadeSession, made_usage, write_lines
+from tests.ccwire.wire.pack.tar_packs import tar_pack
 from tests.correlate.report.made import SESSION, ReportSession, small_session
 
 PACKED = "7a2b3c4d-0000-4000-8000-000000000002"
@@ -92,6 +94,12 @@ def build_base(root: Path) -> None:
         packed.call(("text", "tool_use"), output=50 + number)
         packed.tool_result("output")
     packed.write(claude, captures)
+    tar_pack(captures / PACKED)
+    packed.prompt("One more.")
+    packed.call(("text",), output=9)
+    packed.write(claude, captures)
+    for path in exchange_files(captures / PACKED)[:-2]:
+        path.unlink()  # is in the older pack
     pack_session(captures / PACKED, now=float("inf"))
     _write_unknown(captures)
     _write_client_files(claude, made)
