@@ -98,7 +98,6 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
         return CapturedSession(session.session_id, session.folder)
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
-    captures.warn_of_away()
     raise UserError(
         f"session {session.session_id} has a transcript but no capture in {captures}; {elsewhere()}"
     )
@@ -122,11 +121,13 @@ def elsewhere() -> str:
 def _unknown_with(session_id: str, captures: CaptureFolders, claude_dir: Path) -> Path | None:
     """Return the folder of unassigned calls that has this session's; any if none has."""
     folders = captures.unknown
-    if len(folders) > 1:
-        turns = read_transcript(ClaudeDir(claude_dir).session(session_id)).turns
-        for folder in folders:
-            if unassigned_calls(read_exchanges(folder), turns):
-                return folder
+    if len(folders) == 1 and not captures.away:
+        return folders[0]
+    turns = read_transcript(ClaudeDir(claude_dir).session(session_id)).turns
+    for folder in folders:
+        if unassigned_calls(read_exchanges(folder), turns):
+            return folder
+    captures.warn_of_away()
     return folders[0] if folders else None
 
 

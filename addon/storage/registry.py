@@ -106,7 +106,7 @@ def _is_usable(path: Any) -> TypeGuard[str]:
     """Whether it is an absolute path that can be written as text and printed on one line."""
     return (
         isinstance(path, str)
-        and path.startswith("/")
+        and Path(path).is_absolute()
         and len(path) <= _LONGEST_PATH
         and path == visible(path)
         and not {"\n", "\t"} & set(path)

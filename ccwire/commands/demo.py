@@ -1,7 +1,6 @@
 """`ccwire demo`: capture and reconcile a session on loopback, without an account."""
 
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -73,8 +72,7 @@ def command(real: str | None, version: str) -> None:
             sessions=folder / "sessions.json",
             claude_dir=home / ".claude",
             confdir=folder / "mitmproxy",
-            # Not registered in the user's home: its sessions are made up, its folder is temporary.
-            environment={**os.environ, "CCWIRE_HOME": str(folder)},
+            home=folder,  # the sessions are made up, and not among the user's
         )
         to.print(f"A stand-in for the API listens on {api.url}, behind a capturing proxy.")
         try:

@@ -36,6 +36,8 @@ def command(
     """
     if once and not any(folder.is_dir() for folder in captures.folders):
         raise UserError(f"nothing is captured in {captures}; give --captures DIR.")
+    if captures.is_given:
+        _ = captures.sessions  # an error if it cannot be read
     tail = FolderTail(captures, every=every)
     to = console()
     if once:

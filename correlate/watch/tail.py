@@ -6,6 +6,7 @@ file that is rewritten because an exchange moved to another session.
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -161,20 +162,24 @@ def _flight(part: Path, data: bytes) -> InFlight | None:
 
 
 def _session_folders(captures: Path) -> list[Path]:
-    """Return all session folders, with `unknown` and those without a finished call."""
+    """Return all session folders, with `unknown` and those without a finished call.
+
+    None if they cannot be read now, while a disk is unmounted for instance.
+    """
     try:
         return sorted(
             folder
             for folder in captures.iterdir()
             if is_session_id(folder.name) and folder.is_dir() and not folder.is_symlink()
         )
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return []
 
 
 def _active_at(folder: Path) -> float:
     """Return the last activity: part files change the folder's mtime, lines the file's."""
-    times = [folder.stat().st_mtime]
-    if (lines := folder / EXCHANGES).exists():
-        times.append(lines.stat().st_mtime)
-    return max(times)
+    times = []
+    for path in (folder, folder / EXCHANGES):
+        with suppress(OSError):  # no line yet, or the session was removed in the meantime
+            times.append(path.stat().st_mtime)
+    return max(times, default=0.0)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 from addon.storage.registry import REGISTRY, register, registered
 from ccwire.capture_folders import CaptureFolders, find_capture_folders
 from ccwire.cli import main
+from ccwire.commands.watch import FolderTail
 from lab.made_session import MadeSession
 
 ONE = "11111111-2222-4333-8444-555555555555"
@@ -159,14 +161,8 @@ def test_a_folder_that_may_not_be_read_is_named_and_does_not_stop_a_command(
 def test_a_folder_that_fails_while_it_is_read_is_skipped_unless_it_was_given(
     three: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken, listing = three / "project" / "captures", Path.iterdir
-
-    def iterdir(path: Path) -> Iterator[Path]:
-        if path == broken:
-            raise OSError(5, "Input/output error")
-        return listing(path)
-
-    monkeypatch.setattr(Path, "iterdir", iterdir)
+    broken = three / "project" / "captures"
+    fail_at(broken, monkeypatch)
     assert [*searched().sessions] == [ONE, THREE]
     assert caplog.messages == [f"ccwire: {broken} was not searched (Input/output error)"]
     with pytest.raises(OSError, match="Input"):
@@ -201,6 +197,44 @@ def test_every_session_is_listed_and_reconciled_and_watched(three: Path) -> None
         assert {session["session_id"] for session in listed} == {ONE, TWO, THREE}
     packed = json.loads(invoke("pack", "--all", "--json").stdout)["sessions"]
     assert [one["session_id"] for one in packed] == [ONE, TWO, THREE]
+
+
+def test_a_folder_that_is_registered_while_it_is_watched_is_followed(
+    three: Path, ccwire_home: Path
+) -> None:
+    tail, now = FolderTail(searched(), every=True), time.time()
+    tail.look(now)
+    assert {session.session_id for session in tail.sessions} == {ONE, TWO, THREE}
+    four = f"4444{ONE[4:]}"
+    register(capture(three / "more", four, three / "claude"), ccwire_home)
+    tail.look(now + 5)
+    assert {session.session_id for session in tail.sessions} == {ONE, TWO, THREE, four}
+
+
+def test_watching_goes_on_when_a_folder_fails(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tail, now = FolderTail(searched(), every=False), time.time()
+    tail.look(now)
+    shutil.rmtree(three / "project")
+    fail_at(three / "here" / "captures", monkeypatch)
+    fail_at(Path("captures"), monkeypatch)
+    assert tail.look(now + 1) == []
+    result = invoke("watch", "--once", "--captures", "captures")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "ccwire: reading or writing failed: Input/output error.\n",
+    )
+
+
+def fail_at(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a folder be unreadable, as on a disk that was pulled out."""
+    listing = Path.iterdir
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        if path == broken:
+            raise OSError(5, "Input/output error")
+        return listing(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
 
 
 def test_sessions_in_several_folders_are_named_a_few_at_a_time(

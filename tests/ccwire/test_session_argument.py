@@ -87,6 +87,18 @@ def test_a_session_without_a_capture_may_be_in_a_folder_that_is_away(
         assert said.endswith("or its disk is not mounted: /mnt/usb/x")
 
 
+def test_calls_of_others_do_not_hide_that_a_folder_is_away(
+    captures: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (captures / TWO).rename(captures / "unknown")
+    folders = CaptureFolders((captures,), away=(Path("/mnt/usb/x"),))
+    claude = captures.parent / "claude"
+    assert captured_session(TWO, folders, claude).capture == captures / "unknown"
+    assert caplog.messages == []
+    captured_session("33", folders, claude)
+    assert [message.endswith(": /mnt/usb/x") for message in caplog.messages] == [True]
+
+
 def test_a_session_in_two_folders_is_the_one_written_last(
     captures: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
