@@ -191,6 +191,13 @@ def test_the_latest_session_of_all_folders_is_the_default(three: Path, command: 
     assert found["session_id"] == THREE
 
 
+def test_a_copy_of_the_latest_session_needs_no_name(three: Path) -> None:
+    assert invoke("scrub", "-o", str(three / "copy")).exit_code == 0
+    (manifest,) = (three / "copy").glob("captures/*/manifest.json")
+    assert manifest.stat().st_mtime == 1e9 + 5  # as in the original
+    assert "name one session" in invoke("pack").stderr  # it changes files: only by name
+
+
 def test_every_session_is_listed_and_reconciled_and_watched(three: Path) -> None:
     for arguments in (["sessions"], ["reconcile", "--all"], ["watch", "--once", "--all"]):
         listed = json.loads(invoke(*arguments, "--json").stdout)["sessions"]
