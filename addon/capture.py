@@ -82,7 +82,7 @@ class Capture:
             "Hosts to capture (`*` matches any part); all others are tunnelled.",
         )
         loader.add_option(
-            "capture_sessions", str, "", "File that the hooks write (default: in ~/.ccwire)."
+            "capture_sessions", str, "", "File that the hooks write (default: in the home)."
         )
         loader.add_option(
             "capture_claude_dir", str, "", "Claude Code's folder (default: ~/.claude)."

@@ -19,6 +19,7 @@ from addon.launch.proxy import ca_cert, occupied
 from addon.launch.road import Road, SettingsEnv, effective
 from addon.storage.writable import existing_part, why_not_writable
 from addon.upstream import company_proxy as upstream
+from ccwire.capture_folders import registered_folders
 from ccwire.command_name import command_line
 from ccwire.wire.format import TRAFFIC_LOG
 from ccwire.wire.versions import parse_version
@@ -29,6 +30,7 @@ _UNSUPPORTED = {
     "CLAUDE_CODE_CLIENT_CERT": "give the proxy this certificate: mitmproxy's option `client_certs`",
 }
 _CONNECT_SECONDS = 3
+_MOST_REGISTERED = 10  # capture folders that are listed
 _EARLIEST = 1_750_000_000  # an earlier time means that the clock is wrong
 
 
@@ -167,6 +169,24 @@ def _interfering(
             yield f"{name} is set in {value.source}", todo
     if (value := values.get("NODE_TLS_REJECT_UNAUTHORIZED")) and value.text == "0":
         yield "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it; it is not needed"
+
+
+def home(folder: Path | None) -> Iterator[Check]:
+    """Check the home, and list the capture folders that are registered in it."""
+    if folder is None:
+        yield Check("home", "you have no home directory", "set CCWIRE_HOME to a folder")
+        return
+    if why := why_not_writable(folder):
+        todo = f"make it writable ({why}), or set CCWIRE_HOME to another folder"
+        yield Check("home", str(folder), todo)
+        return
+    yield Check("home", f"{folder}{'' if folder.exists() else ': does not exist yet'}")
+    there, away = registered_folders(folder)
+    found = [f"{path}: cannot be reached, or its disk is not mounted" for path in away]
+    found += map(str, there)
+    yield from (Check("registered", text) for text in found[:_MOST_REGISTERED])
+    if (more := len(found) - _MOST_REGISTERED) > 0:
+        yield Check("registered", f"{more} more capture folders")
 
 
 def capture_folder(captures: Path) -> Check:

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from addon.storage.home import CAPTURES, find_home
 from addon.storage.keep_open import KEEP_OPEN, parse_keep_open
+from ccwire.capture_folders import chosen_folder, find_capture_folders
 from ccwire.wire.format import claude_dir
-
-DEFAULT_CAPTURES = Path("captures")
 
 
 class UserError(click.ClickException):
@@ -22,11 +22,13 @@ class UserError(click.ClickException):
         click.echo(f"ccwire: {self.format_message()}", file=file, err=file is None)
 
 
-def captures_dir(value: Path | None) -> Path:
-    """Return `--captures DIR`, else `CCWIRE_CAPTURES`, else `./captures`."""
-    if value is not None:
-        return value
-    return Path(os.environ.get("CCWIRE_CAPTURES") or DEFAULT_CAPTURES)
+def target_captures(given: Path | None) -> Path:
+    """Return where to capture: `--captures DIR`, else `CCWIRE_CAPTURES`, else in the home."""
+    if (chosen := chosen_folder(given, os.environ)) is not None:
+        return chosen
+    if (home := find_home(os.environ)) is not None:
+        return home / CAPTURES
+    raise UserError("you have no home directory to capture into; give --captures DIR.")
 
 
 def _folder(convert: Any) -> Any:
@@ -37,8 +39,15 @@ captures_option = click.option(
     "--captures",
     "captures",
     metavar="DIR",
-    callback=_folder(captures_dir),
-    help="The capture folder (default: $CCWIRE_CAPTURES, else ./captures).",
+    callback=_folder(lambda given: find_capture_folders(given, os.environ)),
+    help="The capture folder (default: $CCWIRE_CAPTURES, else all known folders).",
+)
+target_captures_option = click.option(
+    "--captures",
+    "captures",
+    metavar="DIR",
+    callback=_folder(target_captures),
+    help="The folder to capture into (default: $CCWIRE_CAPTURES, else ~/.ccwire/captures).",
 )
 claude_dir_option = click.option(
     "--claude-dir",

@@ -1,16 +1,25 @@
-"""Resolves the SESSION argument of commands: an id, a unique prefix, a folder, or `latest`."""
+"""Resolves the SESSION argument of commands: an id, a unique prefix, a folder, or `latest`.
 
+Captured sessions are found in every capture folder that a command searches.
+"""
+
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError
-from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
-from correlate.captures.folder import has_session, read_manifest, session_folders
+from correlate.captures.folder import has_session, read_exchanges, read_manifest
 from correlate.reconcile.result import Reconciliation
+from correlate.reconcile.unassigned import unassigned_calls
 from correlate.transcript.locate import ClaudeDir
+from correlate.transcript.reader import read_transcript
 
+LATEST = "latest"
 _SHOWN = 3
+_CALL_NUMBER = re.compile(r"[0-9]{1,4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +38,33 @@ class CapturedSession:
     capture: Path
 
 
-def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
+def find_session(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession:
     """Find a session among captured ones first, then among those with only a transcript."""
-    folders = {folder.name: folder for folder in session_folders(captures)}
-    if text == "latest":
+    found = _find(text, captures, claude_dir)
+    if found.folder is not None:
+        captures.warn_of_copies([found.session_id])
+    return found
+
+
+def session_and_call(
+    session: str | None, number: int | None, captures: CaptureFolders
+) -> tuple[str, int | None]:
+    """Return the arguments `[SESSION] [N]`; one alone of up to four digits is a call of `latest`.
+
+    Digits alone are hardly ever the start of the one id that is meant. A session that has just
+    this id is meant all the same.
+    """
+    if session is None:
+        return LATEST, number
+    is_number = number is None and _CALL_NUMBER.fullmatch(session) is not None
+    if is_number and session not in captures.sessions:
+        return LATEST, int(session)
+    return session, number
+
+
+def _find(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession:
+    folders = captures.sessions
+    if text == LATEST:
         return _latest(folders, captures, claude_dir)
     if text in folders:
         return FoundSession(text, folders[text])
@@ -43,6 +75,7 @@ def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
     if text in fitting:
         fitting = [text]
     if not fitting:
+        captures.warn_of_away()
         raise UserError(
             f"no session {text!r} in {captures} or {claude_dir}; "
             f"`{command_line('sessions --all')}` lists them, and `latest` is the newest."
@@ -55,7 +88,7 @@ def find_session(text: str, captures: Path, claude_dir: Path) -> FoundSession:
     return FoundSession(fitting[0], folders.get(fitting[0]))
 
 
-def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSession:
+def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> CapturedSession:
     """Find a session with a capture, or raise UserError.
 
     Calls of a client that sends no session id are in `unknown/`.
@@ -63,12 +96,10 @@ def captured_session(text: str, captures: Path, claude_dir: Path) -> CapturedSes
     session = find_session(text, captures, claude_dir)
     if session.folder is not None:
         return CapturedSession(session.session_id, session.folder)
-    unknown = captures / UNKNOWN
-    if (unknown / EXCHANGES).exists():
+    if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
     raise UserError(
-        f"session {session.session_id} has a transcript but no capture in {captures}; "
-        f"start the client with `{command_line('run claude')}` to capture it."
+        f"session {session.session_id} has a transcript but no capture in {captures}; {elsewhere()}"
     )
 
 
@@ -77,16 +108,38 @@ def check_for_calls(session: CapturedSession, found: Reconciliation) -> None:
     if not found.calls and not has_session(session.capture):
         raise UserError(
             f"no captured call belongs to the transcript of session {session.session_id}; "
-            f"start the client with `{command_line('run claude')}` to capture it."
+            f"{elsewhere()}"
         )
 
 
-def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> FoundSession:
+def elsewhere() -> str:
+    """Return what to do about a session without a capture: it may be in a folder not known here."""
+    run = command_line("run claude")
+    return f"if it was captured, give that folder with --captures; `{run}` captures a session."
+
+
+def _unknown_with(session_id: str, captures: CaptureFolders, claude_dir: Path) -> Path | None:
+    """Return the folder of unassigned calls that has this session's; any if none has."""
+    folders = captures.unknown
+    if len(folders) == 1 and not captures.away:
+        return folders[0]
+    turns = read_transcript(ClaudeDir(claude_dir).session(session_id)).turns
+    for folder in folders:
+        if unassigned_calls(read_exchanges(folder), turns):
+            return folder
+    captures.warn_of_away()
+    return folders[0] if folders else None
+
+
+def _latest(
+    folders: Mapping[str, Path], captures: CaptureFolders, claude_dir: Path
+) -> FoundSession:
     if folders:
-        newest = max(folders.values(), key=_last_written)
+        newest = max(folders.values(), key=last_written)
         return FoundSession(newest.name, newest)
     transcripts = ClaudeDir(claude_dir).session_ids()
     if not transcripts:
+        captures.warn_of_away()
         raise UserError(
             f"there is no session in {captures} or {claude_dir} yet; "
             f"capture one with `{command_line('run claude')}`, or try `{command_line('demo')}`."
@@ -95,7 +148,7 @@ def _latest(folders: dict[str, Path], captures: Path, claude_dir: Path) -> Found
     return FoundSession(session_id, None)
 
 
-def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSession:
+def _of_folder(cwd: Path, folders: Mapping[str, Path], claude_dir: Path) -> FoundSession:
     """Return the newest session of a working directory, captured ones first."""
     place = str(cwd.expanduser().resolve())
     transcripts = [path.stem for path in ClaudeDir(claude_dir).sessions_of(place)]
@@ -105,7 +158,7 @@ def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSe
         if name in transcripts or read_manifest(folder).cwd == place
     ]
     if captured:
-        newest = max(captured, key=_last_written)
+        newest = max(captured, key=last_written)
         return FoundSession(newest.name, newest)
     if transcripts:
         return FoundSession(transcripts[0], None)
@@ -116,8 +169,3 @@ def _of_folder(cwd: Path, folders: dict[str, Path], claude_dir: Path) -> FoundSe
 
 def _is_folder(text: str) -> bool:
     return text in (".", "..", "~") or "/" in text or "\\" in text
-
-
-def _last_written(folder: Path) -> float:
-    files = (folder / name for name in (EXCHANGES, MANIFEST))
-    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

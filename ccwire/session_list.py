@@ -13,7 +13,7 @@ from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
 from ccwire.wire.format import Exchange
 from ccwire.wire.parts import parts_of
 from ccwire.wire.usage import Tokens
-from correlate.captures.folder import read_exchanges, read_manifest, session_folders
+from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.reconcile.prices import price_of_part
 from correlate.transcript.locate import ClaudeDir, first_cwd
 from correlate.transcript.titles import title_of
@@ -45,7 +45,7 @@ class SessionRow:
 
 
 def session_rows(
-    captures: Path,
+    folders: Mapping[str, Path],
     claude_dir: Path,
     sessions_map: Path,
     *,
@@ -54,10 +54,9 @@ def session_rows(
 ) -> list[SessionRow]:
     """Return captured and running sessions, with `every` also those with only a transcript.
 
-    `clean` redacts titles.
+    `folders` has the folder of each captured session. `clean` redacts titles.
     """
     claude = ClaudeDir(claude_dir)
-    folders = {folder.name: folder for folder in session_folders(captures)}
     entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
     live = {record.session_id: record for record in live_records(claude_dir) if record.session_id}
     transcripts = claude.session_ids()

@@ -68,6 +68,7 @@ def measure(
             log=folder / "proxy.log",
             upstream=api.url,
             confdir=folder / "mitmproxy",
+            home=folder,
         )
         with proxy:
             for flaw in flaws:

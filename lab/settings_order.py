@@ -68,6 +68,7 @@ def measure(client: InstalledClient, folder: Path) -> Iterator[Outcome]:
                 log=folder / "proxy.log",
                 upstream=others.url,
                 confdir=folder / "mitmproxy",
+                home=folder,
             )
         )
         while left:

@@ -1,8 +1,9 @@
 """Hypothesis settings for every test: the same examples in every run, and no deadline.
 
-Also the recorded session that several test files share.
+Also the recorded session that several test files share, and a home of ccwire for each test.
 """
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from tests.recorded import Recorded, record
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+_NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +35,24 @@ def _no_journal_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         if captures.is_relative_to(tmp_path_factory.getbasetemp()):
             for journal in abandoned(captures):
                 journal.remove()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_other_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep fixtures that start a proxy away from the user's own home and captures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CCWIRE_HOME", str(tmp_path_factory.mktemp("ccwire") / "shared"))
+        for name in ("CCWIRE_SESSIONS", "CCWIRE_CAPTURES"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def ccwire_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for each test, which is created when something is written to it."""
+    home = tmp_path_factory.getbasetemp() / "homes" / f"{next(_NUMBERS)}"
+    monkeypatch.setenv("CCWIRE_HOME", str(home))
+    return home
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
-_COMMAND = re.compile(rf"(?:{'|'.join(map(re.escape, TOP))})/[\w./-]+")
+_COMMAND = re.compile(rf"(?<!\.)(?:{'|'.join(map(re.escape, TOP))})/[\w./-]+")
 _TEST = re.compile(r"test_\w+\.py")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 

@@ -21,7 +21,8 @@ from addon.recording.recovery import recover
 from addon.storage.folder import Slot
 from addon.storage.move import refile
 from addon.storage.pack import pack_session
-from ccwire.commands import scrub
+from addon.storage.registry import RegisteredFolder, dump_registry, register
+from ccwire.commands import report, scrub
 from ccwire.wire.format import Exchange, Manifest, parse_file_name
 from ccwire.wire.json_text import dump, parse_json
 from ccwire.wire.pack.files import PackedFile
@@ -241,6 +242,14 @@ def test_the_sessions_map_has_the_documented_fields(recorded: Recorded) -> None:
     assert found_in(iter([value]), documented) == set(documented)
 
 
+def test_the_register_of_folders_has_the_documented_fields(tmp_path: Path) -> None:
+    documented = section("captures.json")
+    register(tmp_path, tmp_path / "home")
+    known = parse_json((tmp_path / "home" / "captures.json").read_bytes())
+    unknown = parse_json(dump_registry([RegisteredFolder(tmp_path)]))
+    assert found_in(iter([known, unknown]), documented) == set(documented)
+
+
 def test_an_event_has_the_documented_fields(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +269,9 @@ def test_an_event_has_the_documented_fields(
     assert found_in(iter(left), documented) == set(documented)
 
 
-def test_every_file_is_documented(recorded: Recorded, odd: RecorderRig, tmp_path: Path) -> None:
+def test_every_file_is_documented(
+    recorded: Recorded, odd: RecorderRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     patterns = {name: _pattern(name) for name in section("Files")}
     rig = RecorderRig(tmp_path)
     rig.whole("f-1", "s-1")
@@ -279,13 +290,17 @@ def test_every_file_is_documented(recorded: Recorded, odd: RecorderRig, tmp_path
     (home / "hook.log").write_bytes(b"x" * (sessions_file.LOG_BYTES + 1))
     sessions_file.log(sessions, "full")
     sessions_file.log(sessions, "the first line of the next one")
+    register(rig.store.root, home)
+    monkeypatch.setenv("CCWIRE_HOME", str(home))
+    given = ["--captures", str(recorded.captures), "--claude-dir", str(recorded.claude_dir)]
+    assert CliRunner().invoke(report.command, given).exit_code == 0
     roots = [recorded.captures, odd.store.root, rig.store.root, home]
     beside = ("sessions.json*", "hook.log*", "redaction.key", ".lock")
     names = {str(p.relative_to(r)) for r in roots for p in r.rglob("*") if p.is_file()}
     names |= {p.name for glob in beside for p in recorded.root.glob(glob) if p.is_file()}
     seen = {name: {p for p, known in patterns.items() if known.fullmatch(name)} for name in names}
     assert [name for name, fitting in seen.items() if not fitting] == []
-    in_passing = {"SESSION/.NAME.tmp", "sessions.json.tmp"}
+    in_passing = {"SESSION/.NAME.tmp", "sessions.json.tmp", ".captures.json.NAME.tmp"}
     assert set().union(*seen.values()) | in_passing == set(patterns)
 
 

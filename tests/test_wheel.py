@@ -75,11 +75,12 @@ class Project:
         code: int = 0,
         stdin: str = "",
         imports: Sequence[str] = (),
+        cwd: Path | None = None,
     ) -> str:
         ran = subprocess.run(
             [str(word) for word in command],
             env=self.environment(),
-            cwd=self.folder,
+            cwd=cwd or self.folder,
             input=stdin,
             capture_output=True,
             text=True,
@@ -251,6 +252,15 @@ def test_run(project: Project, tmp_path: Path) -> None:
     (index,) = captures.glob("*-*/exchanges.jsonl")
     assert index.read_text().count('"path":"/v1/messages"') == served > 5
     assert (project.home / "opened").read_text().startswith("file://")
+
+
+def test_a_run_is_accounted_for_from_another_folder(project: Project) -> None:
+    scenario = named("mix")
+    with StandIn(scenario) as api:
+        project.ccwire("run", "--upstream", api.url, "claude", "-p", scenario.prompt)
+    shown = project.run([project.python.parent / "ccwire", "reconcile"], cwd=Path("/"))
+    assert "0 unexplained" in shown
+    assert list((project.home / ".ccwire" / "captures").glob("*-*/exchanges.jsonl"))
 
 
 def test_proxy_print(project: Project) -> None:

@@ -39,7 +39,7 @@ class SessionEntry:
 
 
 def default_sessions_path() -> Path:
-    """Return `CCWIRE_SESSIONS`, else `~/.ccwire/sessions.json`."""
+    """Return `CCWIRE_SESSIONS`, else `sessions.json` in the home."""
     return Path(sessions_path(None, os.environ))
 
 

@@ -1,4 +1,4 @@
-"""`sessions.json` on disk: its path, lock and format, the waiting events, and `hook.log`.
+"""`sessions.json` on disk: the home it is in, its path, lock and format, events, and `hook.log`.
 
 Imports little: the hook runs at every prompt.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION = 1
-DEFAULT_PATH = "~/.ccwire/sessions.json"
+DEFAULT_HOME = "~/.ccwire"
 LOG_BYTES = 128 * 1024
 MOST_EVENTS = 1000  # limits disk use while sessions.json cannot be written
 # Neither a planted link nor a planted pipe is opened.
@@ -34,9 +34,15 @@ class SessionsFileError(ValueError):
     """sessions.json exists but is invalid; the message is the reason."""
 
 
+def home_path(environment: Environment) -> str:
+    """Return `CCWIRE_HOME`, else `~/.ccwire`; it still begins with `~` if the user has no home."""
+    return os.path.expanduser(environment.get("CCWIRE_HOME") or DEFAULT_HOME)
+
+
 def sessions_path(explicit: str | None, environment: Environment) -> str:
-    """Return the path given, else `CCWIRE_SESSIONS`, else `~/.ccwire/sessions.json`."""
-    path = explicit or environment.get("CCWIRE_SESSIONS") or DEFAULT_PATH
+    """Return the path given, else `CCWIRE_SESSIONS`, else `sessions.json` in the home."""
+    path = explicit or environment.get("CCWIRE_SESSIONS")
+    path = path or os.path.join(home_path(environment), "sessions.json")
     # Resolve a symbolic link, so that replacing the file keeps the link.
     return os.path.realpath(os.path.expanduser(path))
 

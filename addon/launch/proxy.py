@@ -109,6 +109,7 @@ class Proxy:
         clients: int | None = None,
         password: str | None = None,
         keep_open: str | None = None,
+        home: Path | None = None,
     ) -> None:
         """`log` is a file to keep the log in; without it, the log is in no folder.
 
@@ -118,6 +119,7 @@ class Proxy:
         the process would inherit. `reverse` adds a port, `reverse_port`, that sends every request
         to that server. `folder` is created for the time that the proxy runs.
         It serves only the process `clients` and those below it, and any with the password.
+        `home` is where the captures are registered, in place of the user's home.
         """
         self.captures = captures
         self.folder = folder
@@ -143,6 +145,8 @@ class Proxy:
         self._environment = None if environment is None else dict(environment)
         if password:
             self._environment = {**(self._environment or os.environ), PASSWORD: password}
+        if home is not None:
+            self._environment = {**(self._environment or os.environ), "CCWIRE_HOME": str(home)}
         self._modes = ["regular"]
         if reverse:
             self._modes.append(f"reverse:{reverse}@127.0.0.1:{self.reverse_port}")

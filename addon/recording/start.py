@@ -13,7 +13,9 @@ from addon.recording.recorder import Recorder
 from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
+from addon.storage.home import find_home
 from addon.storage.keep_open import ALL, parse_keep_open
+from addon.storage.registry import REGISTRY, register
 from addon.upstream.company_proxy import proxy_authorizations
 
 logger = logging.getLogger("ccwire")
@@ -35,12 +37,28 @@ class CapturePaths(NamedTuple):
 
 
 def prepare(paths: CapturePaths) -> None:
-    """Create the capture folder; a problem is a warning, because an error would end mitmproxy."""
+    """Create the capture folder and register it in the home, for commands to find it.
+
+    A problem is a warning, because an error would end mitmproxy.
+    """
     store = CaptureStore(paths.captures)
     try:
         store.prepare()
     except OSError as error:
         logger.warning(f"ccwire: {store.root} cannot be written ({error.strerror})")
+        return
+    if (home := find_home(os.environ)) is not None:
+        _register(store.root, home)
+
+
+def _register(captures: Path, home: Path) -> None:
+    try:
+        register(captures, home)
+    except OSError as error:
+        logger.warning(
+            f"ccwire: {captures} could not be listed in {home / REGISTRY} ({error.strerror});"
+            f" commands find it with --captures {captures}"
+        )
 
 
 def recorder_for(paths: CapturePaths) -> Recorder:

@@ -74,6 +74,7 @@ def command(real: str | None, version: str) -> None:
             claude_dir=home / ".claude",
             confdir=folder / "mitmproxy",
             keep_open=ALL,
+            home=folder,  # the sessions are made up, and not among the user's
         )
         to.print(f"A stand-in for the API listens on {api.url}, behind a capturing proxy.")
         try:

@@ -8,11 +8,13 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from ccwire.capture_folders import CaptureFolders
 from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.redacted import redacted_values
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import captured_session
+from ccwire.session_argument import captured_session, session_and_call
+from ccwire.wire.format import short_id
 from correlate.compare.answers import BlockFinding
 from correlate.compare.calls import CallDiff, session_diffs
 from correlate.compare.requests import RequestChange, parting, preview
@@ -22,7 +24,7 @@ _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "ye
 
 
 @click.command("diff")
-@click.argument("session")
+@click.argument("session", required=False)
 @click.argument("number", required=False, type=int, metavar="[N]")
 @captures_option
 @claude_dir_option
@@ -31,25 +33,26 @@ _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "ye
 @click.pass_context
 def command(
     ctx: click.Context,
-    session: str,
+    session: str | None,
     number: int | None,
-    captures: Path,
+    captures: CaptureFolders,
     claude_dir: Path,
     as_json: bool,
 ) -> None:
     """Compare the content of call N of SESSION, or of every call.
 
     The request is compared with the previous request of its thread, the answer with the
-    transcript. SESSION is an id, a unique prefix, a folder, or `latest`. Exit code 1 if an answer
-    differs from the transcript.
+    transcript. SESSION is an id, a unique prefix, a folder, or `latest`, which it is if left out.
+    A number of up to four digits alone is N. Exit code 1 if an answer differs from the transcript.
     """
-    found = captured_session(session, captures, claude_dir)
+    text, number = session_and_call(session, number, captures)
+    found = captured_session(text, captures, claude_dir)
     try:
         diffs = list(session_diffs(found.capture, found.session_id, ClaudeDir(claude_dir), number))
     except KeyError:
         raise UserError(
             f"session {found.session_id} has no call {number}; "
-            f"`{command_line('reconcile')}` lists the calls."
+            f"`{command_line('reconcile')} {short_id(found.session_id)}` lists the calls."
         ) from None
     if as_json:
         report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}

@@ -13,8 +13,9 @@ from addon.launch.client_settings import read_settings_env
 from addon.launch.overrides import users_environment
 from addon.launch.proxy import default_confdir
 from addon.launch.road import find_road
+from addon.storage.home import find_home
 from ccwire import checks
-from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.options import claude_dir_option, json_option, target_captures_option
 from ccwire.output.terminal import console, print_json
 from correlate.schema.baseline import shipped_versions
 
@@ -27,7 +28,7 @@ from correlate.schema.baseline import shipped_versions
     show_default=True,
     help="The port for mitmdump.",
 )
-@captures_option
+@target_captures_option
 @claude_dir_option
 @json_option
 @click.pass_context
@@ -46,6 +47,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         checks.road(road),
         *checks.company_proxy(users_environment(os.environ, settings)),
         *checks.environment(os.environ, settings, road),
+        *checks.home(find_home(os.environ)),
         checks.capture_folder(captures),
         checks.clock(captures),
     ]

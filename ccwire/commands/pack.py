@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from addon.storage.pack import Busy, PackOutcome, pack_session, unpack_session
+from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.tables import Column, count, print_table
 from ccwire.output.terminal import console, echo, print_json
 from ccwire.session_argument import find_session
 from ccwire.wire.pack.files import PackDamaged
-from correlate.captures.folder import session_folders
 
 
 @click.command("pack")
@@ -28,7 +28,7 @@ def command(
     every: bool,
     unpack: bool,
     keep: bool,
-    captures: Path,
+    captures: CaptureFolders,
     claude_dir: Path,
     as_json: bool,
 ) -> None:
@@ -68,9 +68,9 @@ def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> PackOutc
         ) from error
 
 
-def _folders(session: str | None, captures: Path, claude_dir: Path) -> list[Path]:
+def _folders(session: str | None, captures: CaptureFolders, claude_dir: Path) -> list[Path]:
     if session is None:
-        found = session_folders(captures)
+        found = captures.session_folders
         if not found:
             raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
         return found

@@ -28,7 +28,12 @@ from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.command_name import command_line
 from ccwire.import_path import own_path, python_command
-from ccwire.options import UserError, captures_option, claude_dir_option, keep_open_option
+from ccwire.options import (
+    UserError,
+    claude_dir_option,
+    keep_open_option,
+    target_captures_option,
+)
 from ccwire.output.terminal import echo
 from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.hosts import DEFAULT_HOSTS, is_loopback, join_port
@@ -52,7 +57,7 @@ _PATH = "import sys; print(*sys.path, sep='\\n')"
     show_default=True,
     help="The port to listen on; 0 for any free one.",
 )
-@captures_option
+@target_captures_option
 @claude_dir_option
 @click.option(
     "--host",

@@ -6,15 +6,16 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.reconcile import print_all_row, print_grand_total, print_header, print_session
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import console, print_json, print_json_list
-from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
-from ccwire.wire.format import UNKNOWN, short_id
+from ccwire.session_argument import LATEST, CapturedSession, captured_session, check_for_calls
+from ccwire.wire.format import short_id
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import read_regular
-from correlate.captures.folder import read_exchanges, session_folders, transcript_files
+from correlate.captures.folder import read_exchanges, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
@@ -51,26 +52,26 @@ def command(
     agent: str | None,
     result_file: Path | None,
     verbose: bool,
-    captures: Path,
+    captures: CaptureFolders,
     claude_dir: Path,
     as_json: bool,
 ) -> None:
     """Account for every token of SESSION: an id, a unique prefix, a folder, or `latest`.
 
-    Exit code 1 if anything is left unexplained.
+    Without SESSION, it is the latest captured one. Exit code 1 if anything is left unexplained.
     """
-    if every == (session is not None):
-        what = ", not both" if every else " for every captured one"
-        raise UserError(f"name one session, or give --all{what}.")
+    if every and session is not None:
+        raise UserError("name one session, or give --all, not both.")
     if every and (agent or result_file):
         raise UserError("--agent and --result apply to one session; leave out --all.")
     result = _result(result_file) if result_file else None
     if every:
+        captures.warn_of_away()
         sessions = _all_sessions(captures, claude_dir)
         if not sessions:
             raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
     else:
-        sessions = [captured_session(session or "", captures, claude_dir)]
+        sessions = [captured_session(LATEST if session is None else session, captures, claude_dir)]
     to = console()
     accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
     if every:
@@ -91,25 +92,27 @@ def _with_agent(session: Reconciliation, agent: str | None) -> Reconciliation:
     return session
 
 
-def _all_sessions(captures: Path, claude_dir: Path) -> list[CapturedSession]:
+def _all_sessions(captures: CaptureFolders, claude_dir: Path) -> list[CapturedSession]:
     """Return captured sessions, and those in `unknown/` that a transcript's answers identify."""
-    named = [CapturedSession(folder.name, folder) for folder in session_folders(captures)]
-    unknown = captures / UNKNOWN
-    nameless = [call.message_id for call in read_exchanges(unknown) if call.message_id]
-    found = ForkOrigins(captures, ClaudeDir(claude_dir)).sessions_with(nameless)
-    known = {session.session_id for session in named}
-    return named + [CapturedSession(name, unknown) for name in found if name not in known]
+    captures.warn_of_copies(captures.sessions)
+    folders = dict(captures.sessions)
+    origins = ForkOrigins(captures.sessions, ClaudeDir(claude_dir))
+    for unknown in captures.unknown:
+        nameless = [call.message_id for call in read_exchanges(unknown) if call.message_id]
+        for name in origins.sessions_with(nameless):
+            folders.setdefault(name, unknown)
+    return [CapturedSession(name, folder) for name, folder in folders.items()]
 
 
 def _accounts(
     sessions: list[CapturedSession],
-    captures: Path,
+    captures: CaptureFolders,
     claude_dir: Path,
     result: ClientTotals | None,
     to: Console | None,
 ) -> Iterator[Reconciliation]:
     claude = ClaudeDir(claude_dir)
-    reconciler = SessionReconciler(captures, claude)
+    reconciler = SessionReconciler(captures.sessions, claude)
     size = sum(_size(session, claude) for session in sessions)
     with progress_bar("transcripts", size, to) as advance:
         for session in sessions:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from addon.storage.home import REPORTS, find_home, make_home
+from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, raw_option
 from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import echo
-from ccwire.session_argument import CapturedSession, captured_session, check_for_calls
+from ccwire.session_argument import LATEST, CapturedSession, captured_session, check_for_calls
 from ccwire.wire.format import short_id
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
@@ -22,12 +24,12 @@ from correlate.transcript.locate import ClaudeDir
 
 
 @click.command("report")
-@click.argument("session")
+@click.argument("session", default=LATEST)
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write (default: ./ccwire-report-<start of the id>.html).",
+    help="The file to write (default: ~/.ccwire/reports/<id>.html).",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @click.option("--compare", metavar="B", help="Compare with another session.")
@@ -39,24 +41,24 @@ def command(
     output: Path | None,
     open_it: bool,
     compare: str | None,
-    captures: Path,
+    captures: CaptureFolders,
     claude_dir: Path,
 ) -> None:
     """Write SESSION (an id, a unique prefix, a folder, or `latest`) as one HTML file.
 
-    The file is self-contained and needs no network. It contains text of the session: share it
-    with the same care as the capture.
+    Without SESSION, it is the latest captured one. The file is self-contained and needs no
+    network. It contains text of the session: share it with the same care as the capture.
     """
     found = captured_session(session, captures, claude_dir)
     other = captured_session(compare, captures, claude_dir) if compare else None
     if other and other.session_id == found.session_id:
         raise UserError(f"--compare {compare} is session {found.session_id} too; name another one.")
     claude = ClaudeDir(claude_dir)
-    reconciler = SessionReconciler(captures, claude)
+    reconciler = SessionReconciler(captures.sessions, claude)
     source = _source(found, reconciler, claude)
     model = page_model(source, _source(other, reconciler, claude) if other else None, redacted)
     page = render(redacted_values(model))
-    target = output or Path(f"ccwire-report-{short_id(found.session_id)}.html")
+    target = output or _default_target(found, other)
     try:
         size = _write(target, page.encode("utf-8", "backslashreplace"), follow=output is not None)
     except OSError as error:
@@ -66,6 +68,20 @@ def command(
     echo(f"{target} ({size:,} bytes)")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
         raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
+
+
+def _default_target(session: CapturedSession, other: CapturedSession | None) -> Path:
+    """Return a file in the home, not in the current folder, which may be shared or committed."""
+    home = find_home(os.environ)
+    if home is None:
+        raise UserError("you have no home directory for the report; give a file with -o.")
+    try:
+        folder = make_home(home, REPORTS)
+    except OSError as error:
+        why = error.strerror
+        raise UserError(f"cannot write to {home} ({why}); give a file with -o.") from None
+    compared = f"-{short_id(other.session_id)}" if other else ""
+    return folder / f"{session.session_id}{compared}.html"
 
 
 def _write(target: Path, page: bytes, *, follow: bool) -> int:

@@ -32,12 +32,19 @@ from addon.launch.proxy_log import connections, troubles
 from addon.launch.run_signals import CutShort, RunSignals
 from addon.lifetime import scratch
 from addon.storage.writable import why_not_writable
+from ccwire.capture_folders import CaptureFolders
 from ccwire.commands import report
-from ccwire.options import UserError, captures_option, claude_dir_option, keep_open_option
+from ccwire.options import (
+    UserError,
+    claude_dir_option,
+    keep_open_option,
+    target_captures_option,
+)
 from ccwire.output.run_reasons import failures_since, run_reasons, without_repeats
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
 from ccwire.output.terminal import echo
+from ccwire.session_argument import LATEST
 from ccwire.wire.format import run_id
 
 
@@ -45,7 +52,7 @@ from ccwire.wire.format import run_id
     "run",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@captures_option
+@target_captures_option
 @claude_dir_option
 @click.option(
     "--upstream",
@@ -287,7 +294,11 @@ def _open_report(ctx: click.Context, captures: Path, claude_dir: Path) -> None:
     """Open the report; an error is printed, and the exit code stays that of the client."""
     try:
         ctx.invoke(
-            report.command, session="latest", open_it=True, captures=captures, claude_dir=claude_dir
+            report.command,
+            session=LATEST,
+            open_it=True,
+            captures=CaptureFolders.of(captures),
+            claude_dir=claude_dir,
         )
     except click.ClickException as error:
         error.show()

@@ -1,6 +1,7 @@
 """`ccwire schema`: record the structure of Claude Code's formats and detect changes."""
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Any
 
 import click
 
+from ccwire.capture_folders import find_capture_folders
 from ccwire.command_name import command_line
 from ccwire.options import UserError, json_option
 from ccwire.output.tables import Column, numbered, print_table, progress_bar
 from ccwire.output.terminal import console, echo, print_json
+from ccwire.session_argument import captured_session
+from ccwire.wire.format import claude_dir
 from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import read_regular
 from ccwire.wire.versions import parse_version, version_range
@@ -29,8 +33,35 @@ _HALF_SURE = 0.5
 _WIDE = 120
 _NARROW_COLUMNS = 5  # without versions and example
 _LISTED_UNREADABLE = 5
-_PATHS = click.Path(exists=True, path_type=Path)
+_PATHS = click.Path(path_type=Path)
 _NOTHING = "no captures or transcripts in {}; give a capture folder or Claude Code's folder."
+
+
+def _existing(
+    ctx: click.Context, param: click.Parameter, value: Path | Sequence[Path]
+) -> Path | tuple[Path, ...]:
+    """Return paths that exist: those given, those of sessions, or all captures if none is given."""
+    if isinstance(value, Path):
+        return _place(value)
+    return tuple(map(_place, value)) or _all_captures()
+
+
+def _place(path: Path) -> Path:
+    text = str(path)
+    if path.exists():
+        return path
+    if "/" in text or path.suffix:
+        raise UserError(f"{path} does not exist; give a file, a folder or a session.")
+    captures = find_capture_folders(None, os.environ)
+    return captured_session(text, captures, claude_dir(None, os.environ)).capture
+
+
+def _all_captures() -> tuple[Path, ...]:
+    captures = find_capture_folders(None, os.environ)
+    found = tuple(folder for folder in captures.folders if folder.is_dir())
+    if not found:
+        raise UserError(_NOTHING.format(captures))
+    return found
 
 
 @click.group()
@@ -43,7 +74,7 @@ def command() -> None:
 
 
 @command.command("observe")
-@click.argument("paths_given", metavar="PATH...", nargs=-1, required=True, type=_PATHS)
+@click.argument("paths_given", metavar="[PATH]...", nargs=-1, type=_PATHS, callback=_existing)
 @click.option(
     "-o",
     "--output",
@@ -64,8 +95,8 @@ def observe_command(
 ) -> None:
     """Write a snapshot of the structure of captures and transcripts.
 
-    A PATH is a folder or file of captures, transcripts or hook payloads, or an earlier snapshot
-    to merge.
+    A PATH is a folder or file of captures, transcripts or hook payloads, a captured session, or
+    an earlier snapshot to merge. Without PATH, it is all captures.
     """
     earlier, rest = _apart(paths_given)
     observation = _observe(rest) if rest else Observation({}, 0, 0)
@@ -91,13 +122,13 @@ def observe_command(
 
 
 @command.command("diff")
-@click.argument("old", metavar="A", type=_PATHS)
-@click.argument("new", metavar="B", type=_PATHS)
+@click.argument("old", metavar="A", type=_PATHS, callback=_existing)
+@click.argument("new", metavar="B", type=_PATHS, callback=_existing)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @click.option("--all", "show_all", is_flag=True, help="Include uncertain changes.")
 @json_option
 def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: bool) -> None:
-    """Print what changed from A to B, which are snapshots or folders to observe.
+    """Print what changed from A to B, which are snapshots, or folders or sessions to observe.
 
     Each change has a severity for readers of the format and a confidence: a rare field that a
     small capture lacks was not necessarily removed.
@@ -116,7 +147,7 @@ def diff_command(old: Path, new: Path, markdown: bool, show_all: bool, as_json: 
 
 
 @command.command("check")
-@click.argument("paths_given", metavar="PATH...", nargs=-1, required=True, type=_PATHS)
+@click.argument("paths_given", metavar="[PATH]...", nargs=-1, type=_PATHS, callback=_existing)
 @click.option(
     "--baseline",
     metavar="FILE",
@@ -133,7 +164,10 @@ def check_command(
     markdown: bool,
     as_json: bool,
 ) -> None:
-    """Check captures and transcripts against a baseline. Exit code 1 on drift."""
+    """Check captures and transcripts against a baseline. Exit code 1 on drift.
+
+    A PATH is a folder or file, or a captured session. Without PATH, it is all captures.
+    """
     observation = _observe(paths_given)
     given = _load(baseline) if baseline is not None else None
     changes = drift(observation.by_version, lambda v: shipped(v) if given is None else given)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from ccwire.capture_folders import CaptureFolders
 from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.tables import count, progress_bar
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import captured_session
+from ccwire.session_argument import LATEST, captured_session
 from ccwire.wire.pack.files import PackDamaged
 from correlate.scrub.copy import KEPT_WORDS, Copied, Scrubbing
 from correlate.transcript.locate import ClaudeDir
@@ -19,7 +20,7 @@ _KEY_BYTES = 32
 
 
 @click.command("scrub")
-@click.argument("session")
+@click.argument("session", default=LATEST)
 @click.option(
     "-o",
     "--output",
@@ -32,17 +33,19 @@ _KEY_BYTES = 32
 @captures_option
 @claude_dir_option
 @json_option
-def command(session: str, target: Path, captures: Path, claude_dir: Path, as_json: bool) -> None:
+def command(
+    session: str, target: Path, captures: CaptureFolders, claude_dir: Path, as_json: bool
+) -> None:
     """Copy SESSION for sharing, with every text replaced by filler of the same length.
 
-    Ids and paths are renamed consistently in all files. Structure, sizes, timing and usage stay,
-    so reconcile and schema give the same results for the copy. DIR/kept-words.txt lists every
-    word that was kept.
+    Without SESSION, it is the latest captured one. Ids and paths are renamed consistently in all
+    files. Structure, sizes, timing and usage stay, so reconcile and schema give the same results
+    for the copy. DIR/kept-words.txt lists every word that was kept.
     """
     if target.is_symlink() or (target.exists() and not _is_empty(target)):
         raise UserError(f"{target} exists and is not an empty folder; give -o another name.")
     found = captured_session(session, captures, claude_dir)
-    scrubbing = Scrubbing(captures, ClaudeDir(claude_dir), secrets.token_bytes(_KEY_BYTES))
+    scrubbing = Scrubbing(captures.sessions, ClaudeDir(claude_dir), secrets.token_bytes(_KEY_BYTES))
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         unfinished.mkdir(parents=True, mode=0o700)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from ccwire.capture_folders import CaptureFolders
 from ccwire.command_name import command_line
 from ccwire.options import captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.redacted import redacted
@@ -22,9 +23,12 @@ from ccwire.wire.safe_text import shortened
 @claude_dir_option
 @json_option
 @raw_option
-def command(every: bool, captures: Path, claude_dir: Path, as_json: bool) -> None:
+def command(every: bool, captures: CaptureFolders, claude_dir: Path, as_json: bool) -> None:
     """List captured and running sessions, newest first."""
-    rows = session_rows(captures, claude_dir, default_sessions_path(), every=every, clean=redacted)
+    folders = captures.sessions
+    captures.warn_of_copies(folders)
+    captures.warn_of_away()
+    rows = session_rows(folders, claude_dir, default_sessions_path(), every=every, clean=redacted)
     if as_json:
         listed = [row.to_json() for row in rows]
         print_json({"sessions": listed})

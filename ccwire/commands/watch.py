@@ -1,12 +1,13 @@
 """`ccwire watch`: show calls as they happen."""
 
+import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
 from addon.storage.traffic_log import summary
+from ccwire.capture_folders import CaptureFolders, find_capture_folders
 from ccwire.options import UserError, captures_option, json_option, raw_option
 from ccwire.output.terminal import console, echo, print_json
 from ccwire.output.watch_frame import FrameView
@@ -15,6 +16,7 @@ from correlate.watch.frame import SeenCall, View, call_json, frame
 from correlate.watch.tail import CaptureTail
 
 _SECONDS = 0.25  # between two looks
+_NEW_FOLDERS_SECONDS = 2.0  # between two looks for new capture folders
 
 
 @click.command("watch")
@@ -24,15 +26,19 @@ _SECONDS = 0.25  # between two looks
 @json_option
 @raw_option
 @click.pass_context
-def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json: bool) -> None:
+def command(
+    ctx: click.Context, once: bool, every: bool, captures: CaptureFolders, as_json: bool
+) -> None:
     """Show the calls of all sessions live: tokens, cost, cache share, calls in flight, errors.
 
     Keys: q quits, f selects a session, e shows only errors, p pauses. In a pipe it prints one line
     per finished call, or one JSON object with --json.
     """
-    if once and not captures.is_dir():
-        raise UserError(f"{captures} does not exist; give --captures DIR.")
-    tail = CaptureTail(captures, every=every)
+    if once and not any(folder.is_dir() for folder in captures.folders):
+        raise UserError(f"nothing is captured in {captures}; give --captures DIR.")
+    if captures.is_given:
+        _ = captures.sessions  # an error if it cannot be read
+    tail = FolderTail(captures, every=every)
     to = console()
     if once:
         _print_once(tail, as_json)
@@ -40,6 +46,21 @@ def command(ctx: click.Context, once: bool, every: bool, captures: Path, as_json
         ctx.exit(_print_lines(tail, _print_json_line if as_json else _print_line))
     else:
         ctx.exit(_live(tail, LiveScreen(to)))
+
+
+class FolderTail(CaptureTail):
+    """The sessions of all capture folders, those registered in the meantime included."""
+
+    def __init__(self, captures: CaptureFolders, *, every: bool) -> None:
+        super().__init__(*captures.folders, every=every)
+        self._is_given = captures.is_given
+        self._searched_at = time.time()
+
+    def look(self, now: float) -> list[SeenCall]:
+        if not self._is_given and now - self._searched_at > _NEW_FOLDERS_SECONDS:
+            self._searched_at = now
+            self.follow(find_capture_folders(None, os.environ).folders)
+        return super().look(now)
 
 
 def _live(tail: CaptureTail, screen: LiveScreen) -> int:
@@ -55,7 +76,7 @@ def _live(tail: CaptureTail, screen: LiveScreen) -> int:
                 for key in screen.keys(_SECONDS):
                     if key == "q":
                         return 0
-                    view = view.pressed(key, [s.session_id for s in tail.sessions])
+                    view = view.pressed(key, dict.fromkeys(s.session_id for s in tail.sessions))
     except ScreenEnded as ended:
         return ended.exit_code
     except KeyboardInterrupt:

@@ -70,7 +70,7 @@ def _each(value: Any, seen: dict[str, str]) -> Any:
 
 
 def _redactor() -> Redactor:
-    return _redactor_of(os.environ.get("CCWIRE_SESSIONS"), os.environ.get("HOME"))
+    return _redactor_of(*map(os.environ.get, ("CCWIRE_SESSIONS", "CCWIRE_HOME", "HOME")))
 
 
 @lru_cache(maxsize=4)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from addon.storage.mounts import real_path
+from ccwire.capture_folders import find_capture_folders
 from ccwire.command_name import command_line
-from ccwire.options import captures_dir
 from ccwire.output.run_reasons import sessions_since
 from ccwire.output.tables import Column, print_table
 from ccwire.wire.format import claude_dir as default_claude_dir
@@ -55,7 +56,9 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     if not active:
         return
     latest = max(active, key=lambda name: active[name])
-    elsewhere = "" if captures == captures_dir(None).absolute() else f" --captures {captures}"
+    known = find_capture_folders(None, os.environ).folders
+    is_known = real_path(captures) in map(real_path, known)
+    elsewhere = "" if is_known else f" --captures {captures}"
     if claude_dir != default_claude_dir(None, os.environ):
         elsewhere += f" --claude-dir {claude_dir}"
     to.print(f"next: {command_line('reconcile')} {short_id(latest)}{elsewhere}", soft_wrap=True)

@@ -12,7 +12,8 @@ from ccwire.wire.format import SESSION_HEADER
 from ccwire.wire.json_text import as_dict
 from ccwire.wire.pack.files import PackDamaged
 from correlate.captures.content import CaptureFiles, body_of
-from correlate.captures.folder import read_exchanges, session_folders
+from correlate.captures.folder import read_exchanges
+from correlate.captures.sessions import Captured, sessions_of
 from correlate.reconcile.result import Origin
 from correlate.transcript.lines import parse_line, telling_lines
 from correlate.transcript.locate import ClaudeDir, SessionFiles
@@ -22,7 +23,7 @@ from correlate.transcript.turns import Turn
 class ForkOrigins:
     """An index of ids in captures and transcripts: of answers and, in transcripts, compactions."""
 
-    def __init__(self, captures: Path, claude: ClaudeDir) -> None:
+    def __init__(self, captures: Captured, claude: ClaudeDir) -> None:
         self._captures = captures
         self._claude = claude
         self._captured: dict[str, list[tuple[str, int]]] | None = None
@@ -56,7 +57,7 @@ class ForkOrigins:
         and write their lines into the session that it continues.
         """
         if session_id not in self._files:
-            self._files[session_id] = CaptureFiles(self._captures / session_id)
+            self._files[session_id] = CaptureFiles(sessions_of(self._captures)[session_id])
         try:
             request = self._files[session_id].request(sequence)
         except (OSError, ValueError, PackDamaged):
@@ -87,7 +88,7 @@ class ForkOrigins:
     def _in_captures(self) -> dict[str, list[tuple[str, int]]]:
         if self._captured is None:
             self._captured = {}
-            for folder in session_folders(self._captures):
+            for folder in sessions_of(self._captures).values():
                 for exchange in read_exchanges(folder):
                     if exchange.message_id:
                         place = (folder.name, exchange.sequence)

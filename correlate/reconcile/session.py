@@ -18,9 +18,9 @@ from correlate.captures.folder import (
     read_exchanges,
     request_file,
     response_file,
-    session_folders,
     session_manifest,
 )
+from correlate.captures.sessions import Captured, sessions_of
 from correlate.reconcile.call_files import read_call_files
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.judge import JudgeContext, judge
@@ -51,10 +51,10 @@ class TranscriptWait:
 
 
 class SessionReconciler:
-    """Reconciles the sessions of one capture folder, one at a time."""
+    """Reconciles captured sessions, one at a time; the others are evidence."""
 
     def __init__(
-        self, captures: Path, claude: ClaudeDir, patience: TranscriptWait | None = None
+        self, captures: Captured, claude: ClaudeDir, patience: TranscriptWait | None = None
     ) -> None:
         self._captures = captures
         self._claude = claude
@@ -202,8 +202,8 @@ class SessionReconciler:
         processes = clients_of(finding.call for finding in calls if finding.call)
         found = [
             exchange
-            for folder in session_folders(self._captures)
-            if folder.name != session_id
+            for name, folder in sessions_of(self._captures).items()
+            if name != session_id
             for exchange in read_exchanges(folder)
             if exchange.kind == "messages" and (exchange.pid, exchange.process_started) in processes
         ]

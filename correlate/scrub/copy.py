@@ -18,6 +18,7 @@ from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.vocabulary import Direction
 from correlate.captures.content import body_of
 from correlate.captures.folder import has_session, read_exchanges, transcript_files
+from correlate.captures.sessions import Captured, sessions_of
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.purpose import SIDE_KINDS, TO_PROVE
 from correlate.reconcile.request_facts import facts_of
@@ -59,7 +60,7 @@ class CopyPart:
 class Scrubbing:
     """Writes one copy. `key` is the secret for its replacement names and is not stored."""
 
-    def __init__(self, captures: Path, claude: ClaudeDir, key: bytes) -> None:
+    def __init__(self, captures: Captured, claude: ClaudeDir, key: bytes) -> None:
         self._captures = captures
         self._claude = claude
         names = Names(key, never=VOCABULARY | RESULT_KEYS | SEALED | SEALED_KEYS)
@@ -79,9 +80,13 @@ class Scrubbing:
         others.update(origins.sharing(shared, files))
         parts = [CopyPart(session_id, capture, files)]
         for other in sorted(others - {session_id}):
-            folder = self._captures / other
-            there = folder if folder.is_dir() else None
-            parts.append(CopyPart(other, there, transcript_files(self._claude, folder, other)))
+            folder = sessions_of(self._captures).get(other)
+            found = (
+                transcript_files(self._claude, folder, other)
+                if folder is not None
+                else self._claude.session(other)
+            )
+            parts.append(CopyPart(other, folder, found))
         return parts
 
     def size(self, parts: Iterable[CopyPart]) -> int:

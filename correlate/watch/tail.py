@@ -1,10 +1,12 @@
-"""Follow a growing capture folder, reading only what is new in each file.
+"""Follow growing capture folders, reading only what is new in each file.
 
 Tolerates intermediate states: an incomplete line, a part file that disappears while being read, a
 file that is rewritten because an exchange moved to another session.
 """
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,10 +41,10 @@ class _Place:
 
 
 class CaptureTail:
-    """The recently active sessions of a capture folder, or all of them."""
+    """The recently active sessions of capture folders, or all of them."""
 
-    def __init__(self, captures: Path, *, every: bool = False) -> None:
-        self._captures = captures
+    def __init__(self, *captures: Path, every: bool = False) -> None:
+        self._captures: Sequence[Path] = captures
         self._every = every
         self._places: dict[Path, _Place] = {}
         self._parts: dict[Path, InFlight] = {}
@@ -52,6 +54,10 @@ class CaptureTail:
     def sessions(self) -> list[SessionWatch]:
         """The sessions in the order in which they were found."""
         return [place.session for place in self._places.values()]
+
+    def follow(self, captures: Sequence[Path]) -> None:
+        """Look at these folders from now on; what was read of others stays."""
+        self._captures = captures
 
     def look(self, now: float) -> list[SeenCall]:
         """Read what is new and return the exchanges finished since the last call."""
@@ -66,7 +72,7 @@ class CaptureTail:
         return new
 
     def _folders(self, now: float) -> list[Path]:
-        folders = _session_folders(self._captures)
+        folders = [folder for root in self._captures for folder in _session_folders(root)]
         if self._every:
             return folders
         active = {folder: _active_at(folder) for folder in folders}
@@ -156,19 +162,24 @@ def _flight(part: Path, data: bytes) -> InFlight | None:
 
 
 def _session_folders(captures: Path) -> list[Path]:
-    """Return all session folders, with `unknown` and those without a finished call."""
-    if not captures.is_dir():
+    """Return all session folders, with `unknown` and those without a finished call.
+
+    None if they cannot be read now, while a disk is unmounted for instance.
+    """
+    try:
+        return sorted(
+            folder
+            for folder in captures.iterdir()
+            if is_session_id(folder.name) and folder.is_dir() and not folder.is_symlink()
+        )
+    except OSError:
         return []
-    return sorted(
-        folder
-        for folder in captures.iterdir()
-        if is_session_id(folder.name) and folder.is_dir() and not folder.is_symlink()
-    )
 
 
 def _active_at(folder: Path) -> float:
     """Return the last activity: part files change the folder's mtime, lines the file's."""
-    times = [folder.stat().st_mtime]
-    if (lines := folder / EXCHANGES).exists():
-        times.append(lines.stat().st_mtime)
-    return max(times)
+    times = []
+    for path in (folder, folder / EXCHANGES):
+        with suppress(OSError):  # no line yet, or the session was removed in the meantime
+            times.append(path.stat().st_mtime)
+    return max(times, default=0.0)

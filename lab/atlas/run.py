@@ -110,6 +110,7 @@ def _run(client: InstalledClient, folder: Path, confdir: Path) -> ReleaseOutcome
             sessions=folder / "sessions.json",
             claude_dir=home / ".claude",
             confdir=confdir,
+            home=folder,
         ) as proxy,
     ):
         return _prompts(client, api, proxy, home, cwd)

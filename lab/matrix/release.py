@@ -325,6 +325,7 @@ def release_runner(
             sessions=sessions,
             claude_dir=home / ".claude",
             confdir=confdir,
+            home=folder,
         ) as proxy,
     ):
         made = ReleaseRunner(client, olders, api, proxy, home, projects, sessions, "")

@@ -11,6 +11,7 @@ from mitmproxy.test import taddons, tflow
 
 from addon.capture import Capture
 from addon.redaction.log_records import redact_log_records
+from addon.storage.registry import registered
 from correlate.captures.folder import read_request
 
 SESSION = "11111111-2222-3333-4444-555555555555"
@@ -301,3 +302,29 @@ def test_only_local_connections_are_accepted_by_default(
     client.error = None
     capture.client_connected(client)
     assert client.error is None
+
+
+def test_the_capture_folder_is_registered_in_the_home(rig: Rig, ccwire_home: Path) -> None:
+    capture, _, captures = rig
+    capture.running()
+    assert [entry.path for entry in registered(ccwire_home)] == [captures]
+
+
+def test_a_home_that_cannot_be_written_costs_one_line_of_the_log(
+    rig: Rig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    capture, _, captures = rig
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CCWIRE_HOME", str(tmp_path / "file" / "home"))
+    capture.running()
+    assert run(capture, flow(), EVENT) == [EVENT]
+    capture.done()
+    assert len(lines(captures)) == 1
+    told = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [
+        f"ccwire: {captures} could not be listed in {tmp_path}/file/home/captures.json"
+        f" (File exists); commands find it with --captures {captures}"
+    ]

@@ -156,6 +156,8 @@ def test_the_version_comes_from_the_live_record_else_from_what_this_run_wrote(ho
 def test_another_file_is_used_where_one_is_named(home: Path, tmp_path: Path) -> None:
     _run(home, _event("Stop", "by-variable"), CCWIRE_SESSIONS=str(tmp_path / "a" / "s.json"))
     _run(home, _event("Stop", "by-option"), "--sessions", str(tmp_path / "b" / "s.json"))
+    _run(home, _event("Stop", "by-home"), CCWIRE_HOME=str(tmp_path / "c"))
+    assert '"by-home"' in (tmp_path / "c" / "sessions.json").read_text()
     assert '"by-variable"' in (tmp_path / "a" / "s.json").read_text()
     assert '"by-option"' in (tmp_path / "b" / "s.json").read_text()
     assert _names(home) == []

@@ -1,10 +1,12 @@
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError
-from ccwire.session_argument import captured_session, find_session
+from ccwire.session_argument import captured_session, find_session, session_and_call
 from lab.made_session import MadeSession
 
 ONE = "11111111-2222-4333-8444-555555555555"
@@ -25,7 +27,7 @@ def captures(tmp_path: Path) -> Path:
 
 
 def find(captures: Path, text: str) -> str:
-    return find_session(text, captures, captures.parent / "claude").session_id
+    return find_session(text, CaptureFolders.of(captures), captures.parent / "claude").session_id
 
 
 @pytest.mark.parametrize("text", [ONE, "11111", "latest", "/home/lab/11111111"])
@@ -50,16 +52,92 @@ def test_an_unknown_session_is_an_error(captures: Path, text: str) -> None:
 
 def test_a_session_without_a_capture_says_how_to_get_one(captures: Path) -> None:
     with pytest.raises(UserError, match="ccwire run"):
-        captured_session("33", captures, captures.parent / "claude")
+        captured_session("33", CaptureFolders.of(captures), captures.parent / "claude")
 
 
 def test_a_session_without_a_folder_may_have_its_calls_among_the_unknown(captures: Path) -> None:
     unknown = captures / "unknown"
     unknown.mkdir()
     (unknown / "exchanges.jsonl").write_text("")
-    assert captured_session("33", captures, captures.parent / "claude").capture == unknown
+    folders = CaptureFolders.of(captures)
+    assert captured_session("33", folders, captures.parent / "claude").capture == unknown
+
+
+def test_among_several_unknown_folders_the_one_with_its_calls_is_used(tmp_path: Path) -> None:
+    made, claude = MadeSession(ONE), tmp_path / "claude"
+    made.call()
+    other = MadeSession(TWO)
+    other.call(request_id="req_other", message_id="msg_other")
+    made.write(claude)
+    for name, session in (("a", other), ("b", made), ("c", other)):
+        session.write_capture(tmp_path / name).rename(tmp_path / name / "unknown")
+    folders = CaptureFolders(tuple(tmp_path / name for name in "abc"))
+    assert captured_session(ONE, folders, claude).capture == tmp_path / "b" / "unknown"
+
+
+def test_a_session_without_a_capture_may_be_in_a_folder_that_is_away(
+    captures: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folders = CaptureFolders((captures, captures.parent / "more"), away=(Path("/mnt/usb/x"),))
+    for text in ("33", "nope"):
+        caplog.clear()
+        with pytest.raises(UserError, match="in the 2 capture folders"):
+            captured_session(text, folders, captures.parent / "claude")
+        (said,) = caplog.messages
+        assert said.endswith("or its disk is not mounted: /mnt/usb/x")
+
+
+def test_calls_of_others_do_not_hide_that_a_folder_is_away(
+    captures: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (captures / TWO).rename(captures / "unknown")
+    folders = CaptureFolders((captures,), away=(Path("/mnt/usb/x"),))
+    claude = captures.parent / "claude"
+    assert captured_session(TWO, folders, claude).capture == captures / "unknown"
+    assert caplog.messages == []
+    captured_session("33", folders, claude)
+    assert [message.endswith(": /mnt/usb/x") for message in caplog.messages] == [True]
+
+
+def test_a_session_in_two_folders_is_the_one_written_last(
+    captures: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = captures.parent / "other"
+    shutil.copytree(captures, other)  # with the times of its files
+    os.utime(other / ONE / "exchanges.jsonl")
+    folders = CaptureFolders((captures, other))
+    for text in (ONE, "latest", "/home/lab/11111111"):
+        caplog.clear()
+        found = find_session(text, folders, captures.parent / "claude")
+        assert (found.session_id, found.folder) == (ONE, other / ONE)
+        assert caplog.messages == [
+            f"ccwire: {other / ONE} was written last; the session is also in {captures / ONE}"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("session", "number", "expected"),
+    [
+        (None, None, ("latest", None)),
+        ("7", None, ("latest", 7)),
+        ("1111", None, ("latest", 1111)),  # also if it is the start of a session's id
+        ("11111", None, ("11111", None)),
+        ("1111", 7, ("1111", 7)),
+        ("7a", None, ("7a", None)),
+        ("42", None, ("42", None)),  # a session's whole id
+        ("latest", 7, ("latest", 7)),
+    ],
+)
+def test_a_small_number_alone_is_a_call_of_the_latest_session(
+    captures: Path,
+    session: str | None,
+    number: int | None,
+    expected: tuple[str, int | None],
+) -> None:
+    MadeSession("42").write_capture(captures)
+    assert session_and_call(session, number, CaptureFolders.of(captures)) == expected
 
 
 def test_nothing_at_all_says_where_to_begin(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="ccwire demo"):
-        find_session("latest", tmp_path, tmp_path)
+        find_session("latest", CaptureFolders.of(tmp_path), tmp_path)

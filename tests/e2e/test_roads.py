@@ -64,7 +64,7 @@ def run(
         timeout=90,
         check=False,
     )
-    folders = session_folders(home / "captures")
+    folders = session_folders(home / ".ccwire" / "captures")
     return ran, [exchange for folder in folders for exchange in read_exchanges(folder)]
 
 

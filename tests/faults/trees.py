@@ -191,7 +191,7 @@ def _environment(root: Path) -> Iterator[None]:
         "HOME": str(root / "home"),
         "CCWIRE_CAPTURES": str(root / "captures"),
         "CLAUDE_CONFIG_DIR": str(root / "claude"),
-        "CCWIRE_SESSIONS": str(root / "home" / ".ccwire" / "sessions.json"),
+        "CCWIRE_HOME": str(root / "home" / ".ccwire"),
         "PATH": str(root / "nothing"),
     }
     before, cwd = dict(os.environ), Path.cwd()
@@ -286,6 +286,11 @@ def _write_home(home: Path, claude: Path) -> None:
     }
     (home / ".ccwire" / "sessions.json").write_text(json.dumps({"version": 1, "sessions": [entry]}))
     (home / ".ccwire" / "redaction.key").write_text("0" * 64)
+    folders = [
+        {"path": f"/{name}/captures", "mount_point": f"/{name}", "device": 9} for name in "abc"
+    ]
+    text = json.dumps({"version": 1, "folders": folders})
+    (home / ".ccwire" / "captures.json").write_text(text)
 
 
 def _write_project(project: Path) -> None:

@@ -160,5 +160,8 @@ def test_the_default_path_follows_the_environment(
     monkeypatch.setenv("CCWIRE_SESSIONS", str(tmp_path / "x.json"))
     assert default_sessions_path() == tmp_path / "x.json"
     monkeypatch.delenv("CCWIRE_SESSIONS")
+    monkeypatch.setenv("CCWIRE_HOME", str(tmp_path / "home"))
+    assert default_sessions_path() == tmp_path / "home" / "sessions.json"
+    monkeypatch.delenv("CCWIRE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_sessions_path() == tmp_path / ".ccwire" / "sessions.json"

@@ -29,6 +29,8 @@ def test_the_path_is_the_one_given_then_the_variable_then_the_home(
     elsewhere = {"CCWIRE_SESSIONS": "~/else.json"}
     assert sessions_path("/given.json", elsewhere) == "/given.json"
     assert sessions_path(None, elsewhere) == str(tmp_path / "else.json")
+    assert sessions_path(None, {**elsewhere, "CCWIRE_HOME": "/h"}) == str(tmp_path / "else.json")
+    assert sessions_path(None, {"CCWIRE_HOME": "~/h"}) == str(tmp_path / "h" / "sessions.json")
     assert sessions_path(None, {"CCWIRE_SESSIONS": ""}) == str(tmp_path / ".ccwire/sessions.json")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from addon.storage.registry import REGISTRY, register
 from ccwire.cli import main
 from ccwire.command_name import command_line
 
@@ -26,6 +27,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     monkeypatch.setenv("CCWIRE_SESSIONS", str(tmp_path / "sessions.json"))
+    monkeypatch.delenv("CCWIRE_HOME")
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -50,6 +52,37 @@ def test_all_is_well_on_a_machine_where_nothing_interferes(alone: Path) -> None:
     assert code == 0
     assert "9.9.9" in str(found["client"][0]["found"])
     assert "newer than any known version" in str(found["client"][0]["found"])
+
+
+def test_the_home_and_what_is_registered_in_it_are_listed(alone: Path) -> None:
+    _, found = checks("--port", free_port())
+    assert found["home"][0]["found"] == f"{alone}/.ccwire: does not exist yet"
+    there = alone / "project" / "captures"
+    there.mkdir(parents=True)
+    register(there, alone / ".ccwire")
+    listed = json.loads((alone / ".ccwire" / REGISTRY).read_text())
+    away = {"path": "/no-such-mount/captures", "mount_point": "/no-such-mount", "device": 9}
+    gone = {"path": str(alone / "gone"), "mount_point": "/", "device": 9}
+    listed["folders"] += [away, gone]
+    (alone / ".ccwire" / REGISTRY).write_text(json.dumps(listed))
+    code, found = checks("--port", free_port())
+    assert [check["found"] for check in found["registered"]] == [
+        "/no-such-mount/captures: cannot be reached, or its disk is not mounted",
+        str(there),
+    ]
+    assert (code, found["home"][0]["found"]) == (0, f"{alone}/.ccwire")
+
+
+def test_a_home_that_cannot_be_written_fails_its_check(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (alone / "file").touch()
+    monkeypatch.setenv("CCWIRE_HOME", str(alone / "file" / "home"))
+    code, found = checks("--port", free_port(), "--captures", str(alone / "captures"))
+    assert (code, found["home"][0]["todo"]) == (
+        1,
+        "make it writable (Not a directory), or set CCWIRE_HOME to another folder",
+    )
 
 
 def test_the_companys_proxy_is_tried(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,6 +223,6 @@ def test_it_captures_and_ends_cleanly_at_ctrl_c(tmp_path: Path) -> None:
             assert answer.status == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
-    index = tmp_path / "captures" / "unknown" / EXCHANGES
+    index = tmp_path / ".ccwire" / "captures" / "unknown" / EXCHANGES
     assert index.read_text().count('"path":"/v1/messages"') == 1
     assert "Traceback" not in (tmp_path / "log").read_text()

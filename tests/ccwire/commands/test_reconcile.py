@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,16 @@ def test_the_json_has_the_promised_names(folder: Path) -> None:
     assert report["totals"]["cost_state"] is None
     assert report["agent_details"][0]["agent_id"] == "a1"
     assert report["records"] == {"user": 1, "assistant": 3}
+
+
+def test_without_a_session_it_is_the_latest(folder: Path) -> None:
+    later = MadeSession(OTHER)
+    later.call()
+    later.write(folder / "claude", folder / "captures")
+    assert as_json(folder)["session_id"] == OTHER
+    for file in (folder / "captures" / OTHER).iterdir():
+        os.utime(file, (1e9, 1e9))
+    assert as_json(folder)["session_id"] == SESSION
 
 
 def test_a_model_without_a_price_is_unpriced(folder: Path) -> None:
@@ -163,7 +174,6 @@ def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, sha
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name one session"),
         (("--all", SESSION), "name one session"),
         (("--all", "--agent", "a1"), "leave out --all"),
         (("nope",), "no session 'nope'"),

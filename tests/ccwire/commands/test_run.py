@@ -119,6 +119,13 @@ def test_a_home_that_cannot_be_written_to_is_one_sentence(home: Path) -> None:
     ran = run(home, "--quiet", "--", "true", HOME=str(home / "file"))
     assert (ran.returncode, ran.stderr) == (
         2,
+        f"ccwire: {home}/file/.ccwire/captures is not writable (Not a directory);"
+        " give --captures DIR.\n",
+    )
+    captures = ("--captures", str(home / "captures"))
+    ran = run(home, "--quiet", *captures, "--", "true", HOME=str(home / "file"))
+    assert (ran.returncode, ran.stderr) == (
+        2,
         f"ccwire: the proxy did not start: {home}/file/.mitmproxy is not writable"
         " (Not a directory); set HOME to a folder that is.\n",
     )

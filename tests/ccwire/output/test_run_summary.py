@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from addon.storage.registry import register
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.terminal import SafeConsole
 from ccwire.wire.format import MANIFEST
@@ -41,6 +42,26 @@ def test_the_session_with_the_last_call_is_next(tmp_path: Path, first: int, seco
     write(tmp_path, SECOND, BEGIN + second)
     write(tmp_path, SILENT, BEGIN + 99, is_call=False)
     assert next_line(tmp_path) == (FIRST if first > second else SECOND)[:8]
+
+
+def test_a_folder_that_commands_find_is_not_named(
+    tmp_path: Path, ccwire_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, FIRST, BEGIN + 1)
+    captures, claude = tmp_path / "captures", tmp_path / "claude"
+    assert printed_next(captures, claude).endswith(f"{FIRST[:8]} --captures {captures}")
+    register(captures, ccwire_home)
+    assert printed_next(captures, claude).endswith(FIRST[:8])
+    monkeypatch.setenv("CCWIRE_CAPTURES", str(tmp_path / "other"))
+    assert printed_next(captures, claude).endswith(f"{FIRST[:8]} --captures {captures}")
+
+
+def printed_next(captures: Path, claude: Path) -> str:
+    text = StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLAUDE_CONFIG_DIR", str(claude))
+        print_run_summary(SafeConsole(file=text, width=200), captures, claude, BEGIN)
+    return text.getvalue().splitlines()[-1]
 
 
 def test_without_a_call_nothing_is_next(tmp_path: Path) -> None:
