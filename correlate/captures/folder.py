@@ -125,6 +125,15 @@ def read_response(folder: Path, sequence: int) -> dict[str, Any]:
     return _read(folder, sequence, "resp")
 
 
+def read_request_bytes(folder: Path, sequence: int) -> bytes:
+    """Return a request file as it is stored; raise FileNotFoundError if there is none."""
+    return _read_bytes(folder, sequence, "req")
+
+
+def read_response_bytes(folder: Path, sequence: int) -> bytes:
+    return _read_bytes(folder, sequence, "resp")
+
+
 def _file_if_known(folder: Path, sequence: int, direction: Direction) -> Path | None:
     try:
         return _exchange_file(folder, sequence, direction)
@@ -141,11 +150,15 @@ def _exchange_file(folder: Path, sequence: int, direction: Direction) -> Path | 
 
 
 def _read(folder: Path, sequence: int, direction: Direction) -> dict[str, Any]:
+    value = parse_json(_read_bytes(folder, sequence, direction))
+    if not isinstance(value, dict):
+        raise ValueError(f"{direction} file {sequence:04d} is not a capture file")
+    return value
+
+
+def _read_bytes(folder: Path, sequence: int, direction: Direction) -> bytes:
     path = _exchange_file(folder, sequence, direction)
     if path is None:
         raise FileNotFoundError(f"{folder.name} has no {direction} file {sequence:04d}")
     packed = None if path.exists() else read_packed(folder, (sequence, direction))
-    value = parse_json(read_regular(path, follow=False) if packed is None else packed)
-    if not isinstance(value, dict):
-        raise ValueError(f"{path.name} is not a capture file")
-    return value
+    return read_regular(path, follow=False) if packed is None else packed
