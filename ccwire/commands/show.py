@@ -307,7 +307,7 @@ def _message(request: Mapping[str, Any], shown: _Shown) -> Any:
         return message_of(request, shown.message)
     except IndexError as error:
         (count,) = error.args
-        has = f"it has 1 to {count}" if count else "it has none"
+        has = f"it has {count:,}, counted from 1" if count else "it has none"
         raise UserError(
             f"the request of exchange {shown.number} has no message {shown.message}; {has}."
         ) from None

@@ -110,7 +110,7 @@ class SafeConsole(Console):
         whole = Text() if first is None else safe_text(first).append("\n")
         for number, line in enumerate(lines):
             line.rstrip()
-            whole.append("\n" + margin if number else margin).append_text(line)
+            whole.append("\n" if number else "").append(margin if line else "").append_text(line)
         self.print(whole, soft_wrap=True)
 
     def print_unwrapped(self, text: str, indent: int = 0) -> None:

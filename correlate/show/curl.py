@@ -94,7 +94,7 @@ def curl_command(
     arguments.append(f"--globoff {variables.quoted(clean(url))}")
     command = " \\\n  ".join(arguments)
     if body:
-        command = f"{_here_document(body, command)}"
+        command = _here_document(body, command)
     return CurlCommand(command + "\n", tuple(variables.names.values()), tuple(_notes(file, body)))
 
 
@@ -150,8 +150,8 @@ def _notes(file: Mapping[str, Any], body: str) -> list[str]:
     fields = as_dict(file.get("body"))
     notes = []
     if marks := len(_REDACTED.findall(body)):
-        values = "a value" if marks == 1 else f"{marks:,} values"
-        notes.append(f"{values} in the body was redacted and is sent as `<redacted:…>`")
+        values = "1 value" if marks == 1 else f"{marks:,} values"
+        notes.append(f"the body is sent with {values} redacted, as `<redacted:…>`")
     if fields.get("type") == "form":
         notes.append("the form is encoded anew, and its bytes may differ")
     if fields.get("decode_error"):
