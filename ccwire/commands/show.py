@@ -24,7 +24,7 @@ from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_ex
 from ccwire.session_argument import CapturedSession, captured_session
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import as_dict
-from correlate.captures.folder import read_request_bytes, read_response_bytes
+from correlate.captures.folder import has_session, read_request_bytes, read_response_bytes
 from correlate.show.answer import events_of, shown_answer, shown_event
 from correlate.show.curl import NotRepeatable, curl_command
 from correlate.show.listing import MOST_BYTES, listed_exchanges, newest_within
@@ -227,6 +227,10 @@ def _print_json(shown: _Shown) -> None:
 
 
 def _print_raw(shown: _Shown) -> None:
+    """Print the files, also damaged ones; in `unknown/`, only those of the session's own calls."""
+    own = {call.sequence for call in shown.exchanges}
+    if not has_session(shown.session.capture) and shown.number not in own:
+        raise UserError(_no_such_exchange(shown))
     stored: list[bytes] = []
     missing: list[str] = []
     readers: dict[str, Callable[[Path, int], bytes]] = {
@@ -241,11 +245,7 @@ def _print_raw(shown: _Shown) -> None:
         except FileNotFoundError:
             missing.append(name)
     if not stored:
-        _stored(shown)  # names the range if there is no such exchange
-        raise UserError(
-            f"exchange {shown.number} has no {' and no '.join(missing)} file; "
-            f"it may be in flight or damaged: `{command_line('show')}` lists its status."
-        )
+        raise UserError(_nothing_to_show(_stored(shown), "file"))
     for data in stored:
         write_exactly(data)
     for name in missing:
@@ -283,11 +283,19 @@ def _stored(shown: _Shown) -> StoredExchange:
         )
     except KeyError:
         raise UserError(_no_such_exchange(shown)) from None
-    needs = stored.response if shown.part in ("response", "events") else stored.request
-    if shown.part and needs is None:
-        reason = "It is in flight." if stored.in_flight else " ".join(stored.problems)
-        raise UserError(f"exchange {shown.number} has nothing to show here: {reason}")
+    is_answer = shown.part in ("response", "events")
+    needed = stored.response if is_answer else stored.request
+    if shown.part and needed is None:
+        raise UserError(_nothing_to_show(stored, "answer" if is_answer else "request"))
     return stored
+
+
+def _nothing_to_show(stored: StoredExchange, what: str) -> str:
+    number = stored.call.sequence
+    if stored.in_flight:
+        return f"exchange {number} is in flight; repeat this when it has ended."
+    reason = " ".join(stored.problems) or "There is no file."
+    return f"exchange {number} has no {what} to show: {reason[0].lower()}{reason[1:]}"
 
 
 def _no_such_exchange(shown: _Shown) -> str:
@@ -295,8 +303,9 @@ def _no_such_exchange(shown: _Shown) -> str:
     if not shown.exchanges:
         return f"session {session_id} has no exchange yet; repeat this when the client has called."
     first, last = shown.exchanges[0].sequence, shown.exchanges[-1].sequence
+    has = f"{first} to {last}" if first < last else f"only {first}"
     return (
-        f"session {session_id} has no exchange {shown.number}; it has {first} to {last}, and "
+        f"session {session_id} has no exchange {shown.number}; it has {has}, and "
         f"`{command_line(f'show {session_id[:8]}')}` lists them."
     )
 

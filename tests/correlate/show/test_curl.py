@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from correlate.captures.folder import read_exchanges, read_request, read_request_bytes
 from correlate.show.curl import NotRepeatable, curl_command
+from tests.properties import property_test
 from tests.recorded import SESSION, Recorded
 
 KEY = "<redacted:api_key:0123456789abcdef>"
@@ -269,6 +270,7 @@ def test_damaged_bytes_have_a_reason() -> None:
         curl_command(file, b'{"body": {"data": {"a"')
 
 
+@property_test
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60))
 def test_bash_gives_any_text_to_curl(text: str) -> None:
     """Only the shell's part is run: `cat` in the place of curl."""
