@@ -52,14 +52,18 @@ class _Shown:
 @click.command("show")
 @click.argument("session", required=False)
 @click.argument("number", required=False, type=int, metavar="[N]")
-@click.option("--request", "request", is_flag=True, help="Only what was sent.")
-@click.option("--response", "response", is_flag=True, help="Only the answer.")
-@click.option("--events", is_flag=True, help="The events of a streamed answer, with their times.")
-@click.option("--message", type=int, metavar="K", help="Only message K of the request, whole.")
-@click.option("--curl", is_flag=True, help="The request as a curl command, secrets as variables.")
+@click.option("--request", "request", is_flag=True, help="Show only what was sent.")
+@click.option("--response", "response", is_flag=True, help="Show only the answer.")
+@click.option(
+    "--events", is_flag=True, help="Show the events of a streamed answer, with their times."
+)
+@click.option("--message", type=int, metavar="K", help="Show only message K of the request, whole.")
+@click.option(
+    "--curl", is_flag=True, help="Print the request as a curl command, secrets as variables."
+)
 @click.option("--headers", is_flag=True, help="Include the headers.")
 @click.option("--full", is_flag=True, help="Shorten nothing.")
-@click.option("--raw", is_flag=True, help="The stored files, byte for byte.")
+@click.option("--raw", is_flag=True, help="Print the stored files, byte for byte.")
 @click.option("--no-pager", is_flag=True, help="Print without a pager.")
 @captures_option
 @claude_dir_option

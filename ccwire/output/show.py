@@ -1,6 +1,6 @@
 """Prints one exchange: what was sent, the answer, and the events of a stream."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -50,13 +50,8 @@ def print_heading(to: SafeConsole, session_id: str, call: Exchange, *, in_flight
 
 
 def print_request(to: SafeConsole, request: ShownRequest, detail: Detail) -> None:
-    _print_section(to, "request", request.size)
-    if detail.headers:
-        _print_headers(to, request.headers)
-    if request.decode_error:
-        to.print(Text(f"  not decoded to its end: {request.decode_error}", _BAD))
+    _print_section(to, "request", request, detail)
     if request.body is not None:
-        _print_text(to, request.body.text, 2, _LONGER, detail)
         return
     _print_parameters(to, request, detail)
     if request.system:
@@ -92,13 +87,7 @@ def print_message(to: SafeConsole, message: ShownMessage, detail: Detail) -> Non
 def print_answer(
     to: SafeConsole, answer: ShownAnswer, call: Exchange, usd: float | None, detail: Detail
 ) -> None:
-    _print_section(to, "answer", answer.size, answer.stop_reason)
-    if detail.headers:
-        _print_headers(to, answer.headers)
-    if answer.decode_error:
-        to.print(Text(f"  not decoded to its end: {answer.decode_error}", _BAD))
-    if answer.body is not None:
-        _print_text(to, answer.body.text, 2, _LONGER, detail)
+    _print_section(to, "answer", answer, detail, answer.stop_reason)
     for block in answer.blocks:
         _print_block(to, block.title, block, detail, _LONGER)
     if answer.is_truncated:
@@ -132,20 +121,29 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1000:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
-def _print_section(to: SafeConsole, name: str, size: int, more: str | None = None) -> None:
+def _print_section(
+    to: SafeConsole,
+    name: str,
+    shown: ShownRequest | ShownAnswer,
+    detail: Detail,
+    more: str | None = None,
+) -> None:
+    """Print what a request and an answer have in common: size, headers, a body that is a text."""
     to.print()
-    text = Text().append(name, f"{_TITLE} cyan").append(f"  {count(size)} bytes", _QUIET)
+    text = Text().append(name, f"{_TITLE} cyan").append(f"  {count(shown.size)} bytes", _QUIET)
     to.print(text.append(f" · {more}" if more else ""))
+    if detail.headers:
+        to.print(Text("  headers", _TITLE))
+        for header, value in shown.headers.items():
+            to.print_indented(Text(f"{header}: {value}"), 4)
+    if shown.decode_error:
+        to.print(Text(f"  not decoded to its end: {shown.decode_error}", _BAD))
+    if shown.body is not None:
+        _print_text(to, shown.body.text, 2, _LONGER, detail)
 
 
 def _print_part(to: SafeConsole, name: str, amount: str, size: int) -> None:
     to.print(Text().append(f"  {name}", _TITLE).append(f"  {amount}, {count(size)} bytes", _QUIET))
-
-
-def _print_headers(to: SafeConsole, headers: Mapping[str, str]) -> None:
-    to.print(Text("  headers", _TITLE))
-    for name, value in headers.items():
-        to.print_indented(Text(f"{name}: {value}"), 4)
 
 
 def _print_parameters(to: SafeConsole, request: ShownRequest, detail: Detail) -> None:
