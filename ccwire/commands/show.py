@@ -32,8 +32,8 @@ from correlate.show.request import message_of, shown_message, shown_request
 from correlate.show.stored import StoredExchange, parts_in, read_stored, session_exchanges
 from correlate.transcript.locate import ClaudeDir
 
-# What of an exchange is shown; None is all of it.
-Part = Literal["request", "response", "events", "message", "curl"] | None
+# What of an exchange is shown, by the option that chooses it.
+Part = Literal["request", "response", "events", "message", "curl"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _Shown:
     session: CapturedSession
     exchanges: Sequence[Exchange]
     number: int
-    part: Part
+    part: Part | None  # None is all of it
     message: int | None
     detail: Detail
     use_pager: bool
@@ -52,8 +52,8 @@ class _Shown:
 @click.command("show")
 @click.argument("session", required=False)
 @click.argument("number", required=False, type=int, metavar="[N]")
-@click.option("--request", "request", is_flag=True, help="Show only what was sent.")
-@click.option("--response", "response", is_flag=True, help="Show only the answer.")
+@click.option("--request", is_flag=True, help="Show only what was sent.")
+@click.option("--response", is_flag=True, help="Show only the answer.")
 @click.option(
     "--events", is_flag=True, help="Show the events of a streamed answer, with their times."
 )
@@ -90,14 +90,14 @@ def command(
     exchange 7 of the latest session. Long texts are shortened. On a terminal, a long output is
     shown in $PAGER, else in less.
     """
-    chosen = {
+    parts: dict[Part, bool] = {
         "request": request,
         "response": response,
         "events": events,
         "message": message is not None,
         "curl": curl,
     }
-    part = _part([name for name, given in chosen.items() if given], headers, raw, as_json)
+    part = _part([name for name, given in parts.items() if given], headers, raw, as_json)
 
     def is_session(text: str) -> bool:
         try:
@@ -128,21 +128,21 @@ def command(
         _print_text(shown)
 
 
-def _part(chosen: list[str], headers: bool, raw: bool, as_json: bool) -> Part:
+def _part(chosen: list[Part], headers: bool, raw: bool, as_json: bool) -> Part | None:
     """Return the one part that was chosen; raise UserError if the options contradict each other."""
     options = [f"--{name}" for name in chosen]
     if len(options) > 1:
         raise UserError(f"{' and '.join(options)} exclude each other; give one of them.")
     if raw and as_json:
         raise UserError("--raw and --json exclude each other; give one of them.")
-    part: Any = chosen[0] if chosen else None
+    part = chosen[0] if chosen else None
     if raw and part not in (None, "request", "response"):
         raise UserError(f"--raw prints whole files; leave out --{part} or --raw.")
     if as_json and part == "curl":
         raise UserError("--curl and --json exclude each other; give one of them.")
     if headers and part in ("events", "message", "curl"):
         raise UserError(f"--headers has no effect with --{part}; leave out one of them.")
-    return part  # type: ignore[no-any-return]
+    return part
 
 
 def _list(

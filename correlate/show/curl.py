@@ -26,7 +26,9 @@ _LEFT_OUT = frozenset(
     )
 )
 _VARIABLES = {"authorization": "ANTHROPIC_AUTH_TOKEN", "x-api-key": "ANTHROPIC_API_KEY"}
+_OTHER_VARIABLE = "REDACTED_"  # before the name of any other: $USER or $PATH are not ours to send
 _SCHEMES = {"authorization": "Bearer "}  # a redacted value has lost it
+_BREAKS = re.compile(r"[\r\n\0]")
 
 
 class NotRepeatable(ValueError):
@@ -48,21 +50,24 @@ class _Variables:
 
     names: dict[str, str] = field(default_factory=dict)
 
-    def quoted(self, value: str, name: str | None = None) -> str:
-        """Return a word of the shell; redacted values in it become variables."""
+    def quoted(self, value: str, variable: str | None = None) -> str:
+        """Return a word of the shell; redacted values in it become variables.
+
+        Without a name for them, they are named after the kind of secret.
+        """
         words: list[str] = []
         done = 0
         for found in _REDACTED.finditer(value):
             if literal := value[done : found.start()]:
                 words.append(shlex.quote(literal))
-            words.append(f'"${{{self._of(found[0], name or found[1] or "value")}}}"')
+            wanted = variable or _variable(found[1] or "value")
+            words.append(f'"${{{self._of(found[0], wanted)}}}"')
             done = found.end()
         if value[done:]:
             words.append(shlex.quote(value[done:]))
         return "".join(words)
 
-    def _of(self, mark: str, name: str) -> str:
-        wanted = re.sub(r"\W+", "_", name, flags=re.ASCII).upper()
+    def _of(self, mark: str, wanted: str) -> str:
         taken = [known for known in self.names.values() if re.fullmatch(rf"{wanted}(_\d+)?", known)]
         return self.names.setdefault(mark, f"{wanted}_{len(taken) + 1}" if taken else wanted)
 
@@ -87,7 +92,7 @@ def curl_command(
     arguments += [
         f"-H {_header(variables, name, clean(value))}"
         for name, value in headers.items()
-        if name.lower() not in _LEFT_OUT and _TOKEN.fullmatch(name)
+        if _is_sent(name, value)
     ]
     if body:
         arguments.append("--data-binary @-")
@@ -111,7 +116,16 @@ def _header(variables: _Variables, name: str, value: str) -> str:
         return shlex.quote(f"{name};")  # curl sends a header without a value only so
     known = name.lower()
     scheme = _SCHEMES.get(known, "") if _REDACTED.match(value) else ""
-    return variables.quoted(f"{name}: {scheme}{value}", _VARIABLES.get(known, known))
+    return variables.quoted(f"{name}: {scheme}{value}", _VARIABLES.get(known, _variable(known)))
+
+
+def _variable(name: str) -> str:
+    return _OTHER_VARIABLE + re.sub(r"\W+", "_", name, flags=re.ASCII).upper()
+
+
+def _is_sent(name: str, value: str) -> bool:
+    is_valid = _TOKEN.fullmatch(name) is not None and not _BREAKS.search(value)
+    return is_valid and name.lower() not in _LEFT_OUT
 
 
 def _body(file: Mapping[str, Any], stored: bytes, clean: Callable[[str], str]) -> str:
@@ -124,6 +138,8 @@ def _body(file: Mapping[str, Any], stored: bytes, clean: Callable[[str], str]) -
     if kind == "form":
         return clean(urlencode(as_dict(data), doseq=True))
     if kind == "text":
+        if "\0" in str(data):
+            raise NotRepeatable("its body has a null byte, which no shell can pass on")
         return clean(str(data))
     try:
         exact = text_at(stored.decode(), "body", "data")

@@ -154,23 +154,24 @@ def test_secrets_are_variables(tmp_path: Path) -> None:
         "referer": "https://example.test/?key=<redacted:key:04>&a=<redacted:key:05>",
     }
     with server() as (url, seen):
-        file, data = stored(f"{url}/x?token=<redacted:token:06>&b[]={{1}}", {}, headers=headers)
+        file, data = stored(f"{url}/x?token=<redacted:path:06>&b[]={{1}}", {}, headers=headers)
         made = curl_command(file, data)
-        names = {name: f"the $value of '{name}'" for name in made.variables} | {"TOKEN": "t"}
-        run(made.text, tmp_path, **names)
+        names = {name: f"the $value of '{name}'" for name in made.variables}
+        run(made.text, tmp_path, **names | {"REDACTED_PATH": "t"})
     assert made.variables == (
         "ANTHROPIC_AUTH_TOKEN",
         "ANTHROPIC_API_KEY",
-        "X_PORTKEY_API_KEY",
-        "COOKIE",
-        "REFERER",
-        "REFERER_2",
-        "TOKEN",
+        "REDACTED_X_PORTKEY_API_KEY",
+        "REDACTED_COOKIE",
+        "REDACTED_REFERER",
+        "REDACTED_REFERER_2",
+        "REDACTED_PATH",
     )
     assert seen.headers["authorization"] == "Bearer the $value of 'ANTHROPIC_AUTH_TOKEN'"
     assert seen.headers["x-api-key"] == "the $value of 'ANTHROPIC_API_KEY'"
     assert seen.headers["referer"] == (
-        "https://example.test/?key=the $value of 'REFERER'&a=the $value of 'REFERER_2'"
+        "https://example.test/?key=the $value of 'REDACTED_REFERER'"
+        "&a=the $value of 'REDACTED_REFERER_2'"
     )
     assert seen.path == "/x?token=t&b[]={1}"
     assert "<redacted" not in made.text
@@ -195,6 +196,7 @@ def test_headers_of_the_connection_are_left_out(tmp_path: Path) -> None:
         "x-empty": "",
         "x-odd": "it's `odd` $HOME",
         "@/etc/passwd": "x",
+        "x-broken": "a\r\nx-injected: b",
     }
     with server() as (url, seen):
         file, data = stored(url, {"a": 1}, headers=headers)
@@ -205,7 +207,7 @@ def test_headers_of_the_connection_are_left_out(tmp_path: Path) -> None:
     assert seen.headers["x-empty"] == ""
     assert seen.headers["x-odd"] == "it's `odd` $HOME"
     assert {"accept-encoding", "content-encoding", "transfer-encoding"}.isdisjoint(seen.headers)
-    assert "/etc/passwd" not in made
+    assert "/etc/passwd" not in made and "x-injected" not in made
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST"])
@@ -238,7 +240,7 @@ def test_the_body_and_the_headers_are_redacted_again(tmp_path: Path) -> None:
         run(made.text, tmp_path)
     assert "my-secret" not in made.text
     assert seen.body == json.dumps({"a": KEY}).encode()
-    assert made.variables == ("X_A",)
+    assert made.variables == ("REDACTED_X_A",)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +263,12 @@ def test_what_cannot_be_repeated_has_a_reason(more: dict[str, Any], reason: str)
 def test_a_binary_body_is_not_stored() -> None:
     file, data = stored("https://api.anthropic.com/v1/files", None, "binary")
     with pytest.raises(NotRepeatable, match=r"its body \(binary\) is not stored"):
+        curl_command(file, data)
+
+
+def test_a_null_byte_cannot_be_sent() -> None:
+    file, data = stored("https://api.anthropic.com/v1/files", "a\0b", "text")
+    with pytest.raises(NotRepeatable, match="null byte"):
         curl_command(file, data)
 
 
