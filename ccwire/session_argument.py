@@ -19,6 +19,7 @@ from correlate.transcript.reader import read_transcript
 
 LATEST = "latest"
 _SHOWN = 3
+_SHORTEST_PREFIX = 4
 _CALL_NUMBER = re.compile(r"[0-9]{1,4}")
 
 
@@ -51,15 +52,19 @@ def session_and_call(
 ) -> tuple[str, int | None]:
     """Return the arguments `[SESSION] [N]`; one alone of up to four digits is a call of `latest`.
 
-    Digits alone are hardly ever the start of the one id that is meant. A session that has just
-    this id is meant all the same.
+    Up to three digits are hardly ever the start of the one id that is meant; four are an id's if
+    one starts with them. A session that has just this id is meant all the same.
     """
     if session is None:
         return LATEST, number
-    is_number = number is None and _CALL_NUMBER.fullmatch(session) is not None
-    if is_number and session not in captures.sessions:
-        return LATEST, int(session)
-    return session, number
+    if number is not None or not _CALL_NUMBER.fullmatch(session):
+        return session, number
+    is_prefix = len(session) >= _SHORTEST_PREFIX and any(
+        session_id.startswith(session) for session_id in captures.sessions
+    )
+    if is_prefix or session in captures.sessions:
+        return session, None
+    return LATEST, int(session)
 
 
 def _find(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession:

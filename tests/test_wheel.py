@@ -184,6 +184,13 @@ def test_reconcile(demo: Demo) -> None:
     assert "wire" in demo.ccwire("reconcile", "latest", "--json")
 
 
+def test_show(demo: Demo) -> None:
+    listed = json.loads(demo.ccwire("show", "--json"))["exchanges"]
+    number = next(str(one["sequence"]) for one in listed if one["usage"])
+    assert "\n  usage input " in demo.ccwire("show", number)
+    assert demo.ccwire("show", "latest", number, "--curl").startswith("head -c ")
+
+
 def test_diff(demo: Demo) -> None:
     assert json.loads(demo.ccwire("diff", "latest", "--json"))
 

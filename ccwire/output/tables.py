@@ -7,14 +7,6 @@ from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -95,6 +87,15 @@ def progress_bar(
     if not (on_screen or sys.stderr.isatty()):
         yield lambda _: None
         return
+    from rich.progress import (  # it takes as long to import as all of the rest
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
     bar = Progress(
         TextColumn(label),
         BarColumn(),

@@ -42,6 +42,35 @@ def print_json(value: Any, *, indent: bool = True) -> None:
     click.echo(safe_json(value, indent=indent))
 
 
+def write_exactly(data: bytes) -> None:
+    """Write bytes as they are to a pipe or a file; a terminal gets them with controls visible."""
+    if not sys.stdout.isatty():
+        click.echo(data, nl=False)
+        return
+    text = data.decode("utf-8", "backslashreplace")
+    click.echo(shown := visible(text), nl=False)
+    if shown != text:
+        echo("Control characters are shown as pictures; a pipe or a file gets them.", err=True)
+
+
+def page(print_to: Callable[["SafeConsole"], None], *, use_pager: bool = True) -> None:
+    """Print what a function prints; in a pager if the terminal has too few lines for it.
+
+    The pager is $PAGER, else less.
+    """
+    to = console()
+    if not (use_pager and to.is_terminal and sys.stdout.isatty() and sys.stdin.isatty()):
+        print_to(to)
+        return
+    with to.capture() as printed:
+        print_to(to)
+    text = printed.get()
+    if text.count("\n") < to.height:
+        click.echo(text, nl=False, color=True)
+    else:
+        click.echo_via_pager(text.removesuffix("\n"))
+
+
 def print_json_list(name: str, items: Iterable[Any], rest: Callable[[], Any]) -> None:
     """Print an object with a list, one item at a time, so that memory stays bounded.
 
@@ -71,6 +100,29 @@ class SafeConsole(Console):
         elif isinstance(renderable, Text):
             renderable = safe_text(renderable)
         return super().render(renderable, options)
+
+    def print_indented(self, text: Text, indent: int, first: Text | None = None) -> None:
+        """Print a text with a margin, wrapped to the width that is left, after a first line."""
+        width, margin = max(self.width - indent, 1), " " * indent
+        text = safe_text(text)
+        fits = "\n" not in text.plain and text.cell_len <= width
+        lines = [text] if fits else text.wrap(self, width)
+        whole = Text() if first is None else safe_text(first).append("\n")
+        for number, line in enumerate(lines):
+            line.rstrip()
+            whole.append("\n" if number else "").append(margin if line else "").append_text(line)
+        self.print(whole, soft_wrap=True)
+
+    def print_unwrapped(self, text: str, indent: int = 0) -> None:
+        """Print a text of any length without laying it out: the terminal wraps its lines."""
+        margin = " " * indent
+        self.out(margin + safe(text).replace("\n", "\n" + margin), highlight=False)
+
+    def print_cut(self, line: str) -> None:
+        """Print one line, cut to the width of the terminal."""
+        text = Text(safe(line).replace("\n", " "))
+        text.truncate(self.width, overflow="ellipsis")
+        self.out(text.plain, highlight=False)
 
 
 def safe_text(text: Text) -> Text:

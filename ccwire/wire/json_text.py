@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -14,6 +15,9 @@ DEEPEST_PARSED = _DEEPEST_EMBEDDED + _AROUND
 _TOO_DEEP = "<nested too deeply>"
 _LARGEST_DOUBLE = 1.7e308
 LARGEST_WHOLE = 10**12
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\r\n]*")
+_NAME = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*')
 
 
 def embeddable(data: bytes) -> Any:
@@ -80,6 +84,41 @@ def parse_json(data: bytes | str) -> Any:
     if not _is_flat(value, DEEPEST_PARSED):
         raise ValueError("nested too deeply")
     return value
+
+
+def text_at(data: str, *names: str) -> str | None:
+    """The exact text of the value at a path of field names in a JSON object; None if there is none.
+
+    Raises ValueError if the data is not JSON up to that value.
+    """
+    start = 0
+    for name in names:
+        places = _fields(data, start)
+        found = next((place for field, place in places if field == name), None)
+        if found is None:
+            return None
+        start = found
+    return data[start : _value_end(data, start)]
+
+
+def _fields(data: str, start: int) -> Iterator[tuple[str, int]]:
+    """Yield the fields of the object that starts there, each with the place of its value."""
+    at = _SPACE.match(data, start).end()  # type: ignore[union-attr]  # it matches nothing, too
+    if data[at : at + 1] != "{":
+        return
+    while found := _NAME.match(data, at + 1):
+        yield json.loads(found[1]), found.end()
+        at = _value_end(data, found.end())
+        at = _SPACE.match(data, at).end()  # type: ignore[union-attr]
+        if data[at : at + 1] != ",":
+            return
+
+
+def _value_end(data: str, start: int) -> int:
+    try:
+        return _DECODER.raw_decode(data, start)[1]
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def _is_flat(value: Any, deepest: int) -> bool:

@@ -123,6 +123,15 @@ def read_response(folder: Path, sequence: int) -> dict[str, Any]:
     return parsed_file(ExchangeFiles(folder).file((sequence, "resp")))
 
 
+def read_request_bytes(folder: Path, sequence: int) -> bytes:
+    """Return a request file as it is stored; raise FileNotFoundError if there is none."""
+    return ExchangeFiles(folder).file((sequence, "req")).data
+
+
+def read_response_bytes(folder: Path, sequence: int) -> bytes:
+    return ExchangeFiles(folder).file((sequence, "resp")).data
+
+
 def parsed_file(file: ExchangeFile) -> dict[str, Any]:
     value = parse_json(file.data)
     if not isinstance(value, dict):

@@ -18,8 +18,10 @@ from genai_prices import calc_price
 from genai_prices.types import TieredPrices
 
 from ccwire.wire.counting import RawUsage
+from ccwire.wire.endpoints import endpoint_of
+from ccwire.wire.format import Exchange
 from ccwire.wire.models import base_model
-from ccwire.wire.parts import ADVISOR, Part
+from ccwire.wire.parts import ADVISOR, Part, parts_of
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from ccwire.wire.vocabulary import Provider
 
@@ -126,6 +128,18 @@ def price_of_part(
     if found is None and part.alias is not None:
         found = price(part.alias, level, part.tokens, at)
     return found
+
+
+def usd_of_call(call: Exchange, usage: RawUsage | None) -> float | None:
+    """Return the dollars of a call by the models that served it; None if a part has no price."""
+    provider = endpoint_of(call.host, call.path).provider
+    usd = 0.0
+    for part in parts_of(call.model, call.served_model, usage):
+        found = price_of_part(part, usage, call.started, provider)
+        if found is None:
+            return None
+        usd += found.client_usd
+    return usd
 
 
 def _bill(prices: Sequence[Listed] | None, tokens: Tokens) -> Bill | None:

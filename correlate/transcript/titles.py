@@ -15,7 +15,7 @@ from ccwire.wire.safe_text import one_line
 _END_BYTES = 1 << 18
 _LONGEST = 200
 _TITLE_FIELDS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-_TAG = re.compile(r"<(command-name|command-message|local-command|system-reminder|bash-)")
+CLIENT_TAG = re.compile(r"<(command-name|command-message|local-command|system-reminder|bash-)")
 
 
 def title_of(transcript: Path, clean: Callable[[str], str] = str) -> str | None:
@@ -73,7 +73,7 @@ def _prompt(record: dict[str, Any]) -> str | None:
     if isinstance(content, list):
         texts = [b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"]
         content = next((text for text in texts if isinstance(text, str)), None)
-    if not isinstance(content, str) or _TAG.match(content.lstrip()):
+    if not isinstance(content, str) or CLIENT_TAG.match(content.lstrip()):
         return None
     return _one_line(content)
 

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
+from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
-from ccwire.wire.parts import parts_of
 from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import EndpointKind
-from correlate.reconcile.prices import price_of_part
+from correlate.reconcile.prices import usd_of_call
 
 _RECENT = 500  # calls kept for display; totals include all
 _WAITS = 50  # first-byte times in the median
@@ -244,14 +243,7 @@ def _priced(session_id: str, exchange: Exchange) -> SeenCall:
     usage = None
     if exchange.kind == "messages":
         usage = exchange.usage or exchange.usage_at_start
-    tokens = Tokens.of(usage)
-    provider = endpoint_of(exchange.host, exchange.path).provider
-    served = exchange.served_model
-    usd: float | None = 0.0
-    for part in parts_of(exchange.model, served, usage):
-        cost = price_of_part(part, usage, exchange.started, provider)
-        usd = None if cost is None or usd is None else usd + cost.client_usd
-    return SeenCall(session_id, exchange, tokens, usd)
+    return SeenCall(session_id, exchange, Tokens.of(usage), usd_of_call(exchange, usage))
 
 
 def _together(sums: Iterable[Sums]) -> Sums:

@@ -120,7 +120,9 @@ def test_a_session_in_two_folders_is_the_one_written_last(
     [
         (None, None, ("latest", None)),
         ("7", None, ("latest", 7)),
-        ("1111", None, ("latest", 1111)),  # also if it is the start of a session's id
+        ("111", None, ("latest", 111)),  # also if it is the start of a session's id
+        ("1111", None, ("1111", None)),  # the start of a session's id
+        ("4321", None, ("latest", 4321)),
         ("11111", None, ("11111", None)),
         ("1111", 7, ("1111", 7)),
         ("7a", None, ("7a", None)),

@@ -27,14 +27,14 @@ RUNS = {
     "sessions": ["sessions", "sessions --json", "sessions --all"],
     "show": [
         f"show {SESSION}",
-        f"show {SESSION} 3",
-        f"show {SESSION} 3 --full",
-        f"show {SESSION} 3 --json",
-        f"show {SESSION} 3 --request",
-        f"show {SESSION} 3 --response",
-        f"show {SESSION} 3 --events",
-        f"show {SESSION} 3 --raw",
-        f"show {SESSION} 3 --curl",
+        f"show {SESSION} {{call}}",
+        f"show {SESSION} {{call}} --full",
+        f"show {SESSION} {{call}} --json",
+        f"show {SESSION} {{call}} --request",
+        f"show {SESSION} {{call}} --response",
+        f"show {SESSION} {{call}} --events",
+        f"show {SESSION} {{call}} --raw",
+        f"show {SESSION} {{call}} --curl",
     ],
     "reconcile": [
         f"reconcile {SESSION}",
@@ -125,9 +125,11 @@ def outputs(recorded: Recorded, tmp: Path) -> dict[str, str]:
 def _outputs(recorded: Recorded, tmp: Path) -> Iterator[tuple[str, str]]:
     environment = {"COLUMNS": "160", "CCWIRE_CAPTURES": str(recorded.captures)}
     environment |= {"CLAUDE_CONFIG_DIR": str(recorded.claude_dir), "CCWIRE_HOME": str(tmp)}
+    answered = [e for e in read_exchanges(recorded.folder) if e.message_id]
+    call = answered[0].sequence
     for name, commands in RUNS.items():
         for command in commands if name in COMMANDS else ():
-            words = command.format(tmp=tmp, captures=recorded.captures).split()
+            words = command.format(tmp=tmp, captures=recorded.captures, call=call).split()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("secrets.token_bytes", bytes)  # the key of `scrub`
                 patch.setattr("time.time", lambda: NOW)

@@ -75,10 +75,10 @@ def test_a_model_in_the_path_is_compared_too(folder: Path) -> None:
 def test_a_number_alone_is_a_call_of_the_latest_session(folder: Path) -> None:
     assert run(folder, "3").stdout == run(folder, SESSION, "3").stdout
     assert run(folder).stdout == run(folder, SESSION).stdout
-    result = run(folder, "1111")
+    result = run(folder, "4321")
     assert (result.exit_code, result.stderr) == (
         2,
-        f"ccwire: session {SESSION} has no call 1111;"
+        f"ccwire: session {SESSION} has no call 4321;"
         " `ccwire reconcile 11111111` lists the calls.\n",
     )
 

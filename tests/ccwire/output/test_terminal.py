@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 
 import click
 import pytest
@@ -13,7 +14,14 @@ from rich.text import Text
 from ccwire.cli import main
 from ccwire.options import raw_option
 from ccwire.output.tables import Column, print_table
-from ccwire.output.terminal import SafeConsole, echo, print_json, safe, safe_json
+from ccwire.output.terminal import (
+    SafeConsole,
+    echo,
+    print_json,
+    safe,
+    safe_json,
+    write_exactly,
+)
 from tests.faults.trees import UNSAFE
 
 HOSTILE = "a\x1b]0;x\x07\x9b2J\x7f\u202e\u200b\u2066\ufeff\ud800\x00\r\x08b"
@@ -117,3 +125,55 @@ def test_an_argument_that_is_quoted_has_no_effect(arguments: list[str]) -> None:
     ran = CliRunner().invoke(main, arguments)
     assert ran.exit_code == 2
     assert UNSAFE.search(ran.output) is None
+
+
+def long_text(method: str, text: str, width: int = 40) -> str:
+    out = io.StringIO()
+    to = SafeConsole(file=out, width=width, markup=False, highlight=False)
+    match method:
+        case "indented":
+            to.print_indented(Text(text), 4, Text(text))
+        case "unwrapped":
+            to.print_unwrapped(text, 4)
+        case "cut":
+            to.print_cut(text)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("method", ["indented", "unwrapped", "cut"])
+def test_no_way_to_print_a_long_text_has_an_effect(method: str) -> None:
+    printed = long_text(method, f"{HOSTILE} {SECRET} [red]")
+    assert "a" in printed
+    assert UNSAFE.search(printed) is None
+    assert SECRET[:9] not in printed
+
+
+def test_an_indented_text_is_wrapped_within_its_margin() -> None:
+    printed = long_text("indented", "one two three\n\nfour", width=12)
+    assert printed == "one two three\n\nfour\n    one two\n    three\n\n    four\n"
+
+
+def test_an_unwrapped_text_keeps_its_lines() -> None:
+    assert long_text("unwrapped", "x" * 90 + "\ny") == f"    {'x' * 90}\n    y\n"
+
+
+def test_a_cut_line_fits_with_wide_characters_too() -> None:
+    assert long_text("cut", "日本語日本語\nrest", width=8) == "日本語 …\n"
+
+
+def test_bytes_are_exact_in_a_pipe() -> None:
+    data = HOSTILE.encode("utf-8", "surrogatepass") + b"\xff\r\n"
+    command = click.Command("write", callback=lambda: write_exactly(data))
+    assert CliRunner().invoke(command).stdout_bytes == data
+
+
+def test_bytes_have_no_effect_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = HOSTILE.encode("utf-8", "surrogatepass") + b"\xff\n"
+
+    def write() -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        write_exactly(data)
+
+    ran = CliRunner().invoke(click.Command("write", callback=write))
+    assert UNSAFE.search(ran.stdout) is None and ran.stdout.startswith("a\u241b]0;x")
+    assert ran.stderr.startswith("Control characters are shown as pictures")

@@ -15,6 +15,7 @@ from ccwire.wire.json_text import (
     embeddable,
     parse_json,
     parse_object,
+    text_at,
 )
 from tests.properties import property_test
 
@@ -136,3 +137,42 @@ def test_only_the_objects_of_a_list_are_taken() -> None:
     assert dicts([{"a": 1}, 2, None, {}]) == [{"a": 1}, {}]
     assert dicts({"a": 1}) == as_list("abc") == []
     assert as_dict([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "names", "found"),
+    [
+        ('{"a": 1.0e2}', ("a",), "1.0e2"),
+        (' {\n"x" : [1, {"a": 0}] ,\t"a"\n:\r{ "b":"\\u00e9}"  } }', ("a", "b"), '"\\u00e9}"'),
+        ('{"x": {"a": 1}, "a": {"b": [ 1,2 ]}}', ("a",), '{"b": [ 1,2 ]}'),
+        ('{"\\u0061": 7}', ("a",), "7"),
+        ('{"a": 1}', ("b",), None),
+        ('{"a": 1}', ("a", "b"), None),
+        ('["a", 1]', ("a",), None),
+        ("{}", ("a",), None),
+        ("7", (), "7"),
+    ],
+)
+def test_the_text_of_a_value_is_exact(data: str, names: tuple[str, ...], found: str | None) -> None:
+    assert text_at(data, *names) == found
+
+
+@pytest.mark.parametrize("data", ['{"a": ', '{"a": {"b', '{"x": {]}, "a": 1}'])
+def test_a_value_that_is_cut_off_has_no_text(data: str) -> None:
+    with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
+        text_at(data, "a")
+
+
+def test_a_value_that_is_nested_too_deeply_has_no_text() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        text_at('{"a": ' + "[" * 200_000, "a")
+
+
+@property_test
+@given(st.dictionaries(st.text(), st.recursive(st.integers() | st.text(), st.lists)))
+def test_the_text_of_each_value_reads_as_that_value(value: dict[str, Any]) -> None:
+    for indent in (None, 1):
+        data = json.dumps(value, indent=indent)
+        for name, item in value.items():
+            found = text_at(data, name)
+            assert found is not None and json.loads(found) == item

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from addon.storage.pack import pack_session
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import dump
 from correlate.captures.folder import (
@@ -10,7 +11,9 @@ from correlate.captures.folder import (
     read_exchanges,
     read_manifest,
     read_request,
+    read_request_bytes,
     read_response,
+    read_response_bytes,
     request_file,
     response_file,
     session_folders,
@@ -135,3 +138,16 @@ def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "0001_req_a.json").write_text("[]")
     with pytest.raises(ValueError, match="not a capture file"):
         read_request(tmp_path, 1)
+
+
+def test_the_bytes_of_a_file_are_those_that_are_stored(tmp_path: Path) -> None:
+    request, response = b'{ "a":1.0 }\n', b"\xff damaged"
+    (tmp_path / "0001_req_v1_messages.json").write_bytes(request)
+    (tmp_path / "0001_resp_v1_messages.json").write_bytes(response)
+    for _ in ("open", "packed"):
+        assert read_request_bytes(tmp_path, 1) == request
+        assert read_response_bytes(tmp_path, 1) == response
+        pack_session(tmp_path, now=float("inf"))
+    assert not list(tmp_path.glob("0001_re*"))
+    with pytest.raises(FileNotFoundError):
+        read_request_bytes(tmp_path, 2)

@@ -12,7 +12,8 @@ from genai_prices.data_snapshot import get_snapshot
 from ccwire.wire.models import base_model
 from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import Provider
-from correlate.reconcile.prices import Price, price
+from correlate.reconcile.prices import Price, price, usd_of_call
+from lab.made_session import MadeSession
 
 AT = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
 USAGE = {
@@ -135,3 +136,25 @@ def test_each_provider_has_its_price_list(provider: Provider, model: str, expect
 def test_a_profile_that_names_no_model_has_no_price() -> None:
     profile = "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab12"
     assert price(profile, PLAIN, Tokens(input=1), AT, "bedrock") is None
+
+
+def advised(by: str) -> dict[str, Any]:
+    """Usage of an answer on which another model advised."""
+    own = {"type": "message", "input_tokens": 1_000, "output_tokens": 200}
+    advice = {"type": "advisor_message", "model": by, "output_tokens": 50}
+    return {"input_tokens": 1_000, "output_tokens": 200, "iterations": [own, advice]}
+
+
+def test_the_dollars_of_a_call_are_those_of_the_models_that_served_it() -> None:
+    usage = advised(by="claude-opus-4-5")
+    call = MadeSession("s").call(model="claude-sonnet-4-5", usage=usage)
+    own, advice = usage["iterations"]
+    parts = (priced("claude-sonnet-4-5", own), priced("claude-opus-4-5", advice))
+    assert usd_of_call(call, usage) == sum(part.client_usd for part in parts if part)
+    assert usd_of_call(call, None) == 0.0
+
+
+def test_a_call_of_which_a_part_has_no_price_has_none() -> None:
+    usage = advised(by="made-up")
+    call = MadeSession("s").call(model="claude-sonnet-4-5", usage=usage)
+    assert usd_of_call(call, usage) is None

@@ -1,0 +1,332 @@
+"""`ccwire show`: list the exchanges of a session, or show one of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ccwire.capture_folders import CaptureFolders
+from ccwire.command_name import command_line
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.redacted import redacted, redacted_values
+from ccwire.output.show import (
+    Detail,
+    print_answer,
+    print_events,
+    print_heading,
+    print_message,
+    print_request,
+)
+from ccwire.output.show_list import print_list
+from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
+from ccwire.session_argument import CapturedSession, captured_session, session_and_call
+from ccwire.wire.format import Exchange
+from ccwire.wire.json_text import as_dict
+from correlate.captures.folder import has_session, read_request_bytes, read_response_bytes
+from correlate.show.answer import events_of, shown_answer, shown_event
+from correlate.show.curl import NotRepeatable, curl_command
+from correlate.show.listing import MOST_BYTES, listed_exchanges, newest_within
+from correlate.show.request import message_of, shown_message, shown_request
+from correlate.show.stored import StoredExchange, parts_in, read_stored, session_exchanges
+from correlate.transcript.locate import ClaudeDir
+
+# What of an exchange is shown, by the option that chooses it.
+Part = Literal["request", "response", "events", "message", "curl"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The chosen exchange, and what of it is to be shown."""
+
+    session: CapturedSession
+    exchanges: Sequence[Exchange]
+    number: int
+    part: Part | None  # None is all of it
+    message: int | None
+    detail: Detail
+    use_pager: bool
+
+
+@click.command("show")
+@click.argument("session", required=False)
+@click.argument("number", required=False, type=int, metavar="[N]")
+@click.option("--request", is_flag=True, help="Show only what was sent.")
+@click.option("--response", is_flag=True, help="Show only the answer.")
+@click.option(
+    "--events", is_flag=True, help="Show the events of a streamed answer, with their times."
+)
+@click.option("--message", type=int, metavar="K", help="Show only message K of the request, whole.")
+@click.option(
+    "--curl", is_flag=True, help="Print the request as a curl command, secrets as variables."
+)
+@click.option("--headers", is_flag=True, help="Include the headers.")
+@click.option("--full", is_flag=True, help="Shorten nothing.")
+@click.option("--raw", is_flag=True, help="Print the stored files, byte for byte.")
+@click.option("--no-pager", is_flag=True, help="Print without a pager.")
+@captures_option
+@claude_dir_option
+@json_option
+def command(
+    session: str | None,
+    number: int | None,
+    request: bool,
+    response: bool,
+    events: bool,
+    message: int | None,
+    curl: bool,
+    headers: bool,
+    full: bool,
+    raw: bool,
+    no_pager: bool,
+    captures: CaptureFolders,
+    claude_dir: Path,
+    as_json: bool,
+) -> None:
+    """Show exchange N of SESSION, or list its exchanges.
+
+    SESSION is an id, a unique prefix, a folder, or `latest`, which is the default: `show 7` is
+    exchange 7 of the latest session. Long texts are shortened. On a terminal, a long output is
+    shown in $PAGER, else in less.
+    """
+    parts: dict[Part, bool] = {
+        "request": request,
+        "response": response,
+        "events": events,
+        "message": message is not None,
+        "curl": curl,
+    }
+    part = _part([name for name, given in parts.items() if given], headers, raw, as_json)
+    wanted, number = session_and_call(session, number, captures)
+    found = captured_session(wanted, captures, claude_dir)
+    exchanges = session_exchanges(found.capture, found.session_id, ClaudeDir(claude_dir))
+    if number is None:
+        if part or raw or headers:
+            raise UserError(
+                f"give the number of the exchange to show; `{command_line('show')}` lists them."
+            )
+        _list(found, exchanges, full=full, as_json=as_json, use_pager=not no_pager)
+        return
+    detail = Detail(full=full, headers=headers)
+    shown = _Shown(found, exchanges, number, part, message, detail, not no_pager)
+    if raw:
+        _print_raw(shown)
+    elif part == "curl":
+        _print_curl(shown)
+    elif as_json:
+        _print_json(shown)
+    else:
+        _print_text(shown)
+
+
+def _part(chosen: list[Part], headers: bool, raw: bool, as_json: bool) -> Part | None:
+    """Return the one part that was chosen; raise UserError if the options contradict each other."""
+    options = [f"--{name}" for name in chosen]
+    if len(options) > 1:
+        raise UserError(f"{' and '.join(options)} exclude each other; give one of them.")
+    if raw and as_json:
+        raise UserError("--raw and --json exclude each other; give one of them.")
+    part = chosen[0] if chosen else None
+    if raw and part not in (None, "request", "response"):
+        raise UserError(f"--raw prints whole files; leave out --{part} or --raw.")
+    if as_json and part == "curl":
+        raise UserError("--curl and --json exclude each other; give one of them.")
+    if headers and part in ("events", "message", "curl"):
+        raise UserError(f"--headers has no effect with --{part}; leave out one of them.")
+    return part
+
+
+def _list(
+    found: CapturedSession,
+    exchanges: Sequence[Exchange],
+    *,
+    full: bool,
+    as_json: bool,
+    use_pager: bool,
+) -> None:
+    most = None if full else MOST_BYTES
+    in_flight = parts_in(found.capture)
+    listed = listed_exchanges(found.capture, exchanges, in_flight, most, redacted)
+    if as_json:
+        rows = [
+            {**one.call.to_json(), "in_flight": one.in_flight, "last_user_text": one.words}
+            for one in listed
+        ]
+        print_json({"session_id": found.session_id, "exchanges": rows})
+        return
+
+    def print_to(to: SafeConsole) -> None:
+        print_list(to, found.session_id, listed)
+        if len(newest_within(exchanges, most)) < len(newest_within(exchanges, None)):
+            to.print("Texts are those of the newest calls only; --full reads all of them.")
+        if listed:
+            to.print(f"`{command_line(f'show {found.session_id[:8]} N')}` shows one of them.")
+
+    page(print_to, use_pager=use_pager)
+
+
+def _print_text(shown: _Shown) -> None:
+    stored = _stored(shown)
+    request = redacted_values(stored.request) if stored.request is not None else None
+    response = stored.response
+    if response is not None and shown.part != "events":
+        response = redacted_values(_without_events(response))
+
+    def print_to(to: SafeConsole) -> None:
+        if shown.part == "message":
+            assert request is not None and shown.message is not None
+            message = shown_message(shown.message, _message(request, shown))
+            print_message(to, message, Detail(full=True))
+            return
+        if shown.part == "events":
+            print_events(to, map(shown_event, _events(response)), shown.detail)
+            return
+        in_flight = stored.in_flight
+        print_heading(to, shown.session.session_id, stored.call, in_flight=in_flight)
+        for problem in stored.problems:
+            to.print(problem, style="yellow")
+        if request is not None:
+            print_request(to, shown_request(request), shown.detail)
+        if response is not None:
+            usd = _usd(stored.call)
+            print_answer(to, shown_answer(response), stored.call, usd, shown.detail)
+        elif in_flight and shown.part != "request":
+            to.print("\nThe answer is not stored yet: the exchange is in flight.")
+
+    page(print_to, use_pager=shown.use_pager)
+
+
+def _usd(call: Exchange) -> float | None:
+    if not call.usage:
+        return None
+    from correlate.reconcile.prices import usd_of_call  # the list of prices takes long to import
+
+    return usd_of_call(call, call.usage)
+
+
+def _print_json(shown: _Shown) -> None:
+    stored = _stored(shown)
+    for problem in stored.problems:
+        echo(problem, err=True)
+    match shown.part:
+        case "request":
+            print_json(stored.request)
+        case "response":
+            print_json(stored.response)
+        case "events":
+            print_json(_events(stored.response))
+        case "message":
+            print_json(_message(stored.request or {}, shown))
+        case _:
+            print_json({"request": stored.request, "response": stored.response})
+
+
+def _print_raw(shown: _Shown) -> None:
+    """Print the files, also damaged ones; in `unknown/`, only those of the session's own calls."""
+    own = {call.sequence for call in shown.exchanges}
+    if not has_session(shown.session.capture) and shown.number not in own:
+        raise UserError(_no_such_exchange(shown))
+    stored: list[bytes] = []
+    missing: list[str] = []
+    readers: dict[str, Callable[[Path, int], bytes]] = {
+        "request": read_request_bytes,
+        "response": read_response_bytes,
+    }
+    if shown.part is not None:
+        readers = {shown.part: readers[shown.part]}
+    for name, read in readers.items():
+        try:
+            stored.append(read(shown.session.capture, shown.number))
+        except FileNotFoundError:
+            missing.append(name)
+    if not stored:
+        raise UserError(_nothing_to_show(_stored(shown), "file"))
+    for data in stored:
+        write_exactly(data)
+    for name in missing:
+        echo(f"Exchange {shown.number} has no {name} file.", err=True)
+
+
+def _print_curl(shown: _Shown) -> None:
+    stored = _stored(shown)
+    if stored.request is None:
+        raise UserError(f"exchange {shown.number}: {' '.join(stored.problems)}")
+    data = read_request_bytes(shown.session.capture, shown.number)
+    try:
+        made = curl_command(stored.request, data, redacted)
+    except NotRepeatable as error:
+        raise UserError(
+            f"exchange {shown.number} cannot be repeated with curl: {error}; "
+            f"`--raw --request` prints what is stored."
+        ) from None
+    write_exactly(made.text.encode("utf-8", "backslashreplace"))
+    if made.variables:
+        echo(f"Set {', '.join(made.variables)} first: captures contain no secret.", err=True)
+    for note in made.notes:
+        echo(f"Note: {note}.", err=True)
+
+
+def _stored(shown: _Shown) -> StoredExchange:
+    """Read the files that the chosen part needs."""
+    try:
+        stored = read_stored(
+            shown.session.capture,
+            shown.exchanges,
+            shown.number,
+            request=shown.part in (None, "request", "message", "curl"),
+            response=shown.part in (None, "response", "events"),
+        )
+    except KeyError:
+        raise UserError(_no_such_exchange(shown)) from None
+    is_answer = shown.part in ("response", "events")
+    needed = stored.response if is_answer else stored.request
+    if shown.part and needed is None:
+        raise UserError(_nothing_to_show(stored, "answer" if is_answer else "request"))
+    return stored
+
+
+def _nothing_to_show(stored: StoredExchange, what: str) -> str:
+    number = stored.call.sequence
+    if stored.in_flight:
+        return f"exchange {number} is in flight; repeat this when it has ended."
+    reason = " ".join(stored.problems) or "There is no file."
+    return f"exchange {number} has no {what} to show: {reason[0].lower()}{reason[1:]}"
+
+
+def _no_such_exchange(shown: _Shown) -> str:
+    session_id = shown.session.session_id
+    if not shown.exchanges:
+        return f"session {session_id} has no exchange yet; repeat this when the client has called."
+    first, last = shown.exchanges[0].sequence, shown.exchanges[-1].sequence
+    has = f"{first} to {last}" if first < last else f"only {first}"
+    return (
+        f"session {session_id} has no exchange {shown.number}; it has {has}, and "
+        f"`{command_line(f'show {session_id[:8]}')}` lists them."
+    )
+
+
+def _message(request: Mapping[str, Any], shown: _Shown) -> Any:
+    assert shown.message is not None
+    try:
+        return message_of(request, shown.message)
+    except IndexError as error:
+        (count,) = error.args
+        has = f"it has {count:,}, counted from 1" if count else "it has none"
+        raise UserError(
+            f"the request of exchange {shown.number} has no message {shown.message}; {has}."
+        ) from None
+
+
+def _events(response: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    events = events_of(response or {})
+    if not events:
+        raise UserError("the answer was not streamed; leave out --events to see it.")
+    return events
+
+
+def _without_events(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a response with the assembled message only, if there is one: it says the same."""
+    if not isinstance(response.get("message"), dict):
+        return response
+    return {**response, "body": {**as_dict(response.get("body")), "events": []}}
