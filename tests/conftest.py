@@ -35,6 +35,12 @@ def _no_journal_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 
 @pytest.fixture(autouse=True)
+def _no_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let no test read or write the home of the user who runs the tests."""
+    monkeypatch.setenv("CCWIRE_HOME", str(tmp_path_factory.getbasetemp() / "no-home"))
+
+
+@pytest.fixture(autouse=True)
 def _as_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let hints name `ccwire`, not `uv run ccwire`, however the tests were started."""
     monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)

@@ -22,9 +22,12 @@ from addon.storage.folder import Slot
 from addon.storage.move import refile
 from addon.storage.pack import pack_session
 from ccwire.commands import scrub
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import Exchange, Manifest, parse_file_name
 from ccwire.wire.json_text import dump, parse_json
 from ccwire.wire.pack import PackedFile, members, packs, read_index
+from correlate.reconcile.result import Reconciliation
+from correlate.transcript.locate import ClaudeDir
 from tests.addon.recording.recorders import START, STOP, RecorderRig
 from tests.recorded import Recorded
 
@@ -269,6 +272,10 @@ def test_every_file_is_documented(recorded: Recorded, odd: RecorderRig, tmp_path
     (home / "hook.log").write_bytes(b"x" * (sessions_file.LOG_BYTES + 1))
     sessions_file.log(sessions, "full")
     sessions_file.log(sessions, "the first line of the next one")
+    verdicts = VerdictCache(ClaudeDir(tmp_path), {"CCWIRE_HOME": str(home)})
+    judged = Reconciliation(session_id="s", claude_versions=(), calls=(), turns_without_call=())
+    verdicts.note(rig.folder("s-1"), "state", judged)
+    verdicts.save()
     roots = [recorded.captures, odd.store.root, rig.store.root, home]
     beside = ("sessions.json*", "hook.log*", "redaction.key", ".lock")
     names = {str(p.relative_to(r)) for r in roots for p in r.rglob("*") if p.is_file()}

@@ -9,6 +9,7 @@ from ccwire.command_name import command_line
 from ccwire.options import captures_dir
 from ccwire.output.run_reasons import sessions_since
 from ccwire.output.tables import Column, print_table
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.format import short_id
 from correlate.reconcile.session import SessionReconciler
@@ -21,11 +22,14 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     folders = sessions_since(captures, moment)
     if not folders:
         return
-    reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
+    claude = ClaudeDir(claude_dir)
+    reconciler, verdicts = SessionReconciler(captures, claude), VerdictCache(claude)
     rows = []
     active: dict[str, float] = {}
     for folder in folders:
+        state = verdicts.state(folder)
         session = reconciler.reconcile(folder)
+        verdicts.note(folder, state, session)
         if calls := [finding.at for finding in session.calls if finding.at is not None]:
             active[folder.name] = max(calls)
         totals = totals_of(session)
@@ -42,6 +46,7 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
                 _verdict(session.unexplained, len(session.findings)),
             ]
         )
+    verdicts.save()
     columns = [
         Column("session"),
         Column("calls", right=True),

@@ -22,6 +22,7 @@ from ccwire.demo.stand_in.scenario import (
 )
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.session_list import session_rows
+from correlate.captures.folder import session_folders
 from tests.e2e.real_rig import RealRig, real_rig
 from tests.rig import until
 
@@ -149,9 +150,9 @@ def test_a_continued_session_leaves_no_session_without_calls(version: str, tmp_p
         sessions = {first}
         for arguments in (["--continue"], ["--resume", first]):
             sessions.add(real.run(named("plain"), *arguments).session_id)
-    rows = session_rows(
-        real.proxy.captures, real.claude_dir, tmp_path / "sessions.json", every=True
-    )
+    folders = {folder.name: folder for folder in session_folders(real.proxy.captures)}
+    listed = session_rows(folders, real.claude_dir, tmp_path / "sessions.json", every=True)
+    rows = listed.rows
     assert {row.session_id: row.calls > 0 for row in rows} == dict.fromkeys(sessions, True)
     assert {name for name, _ in real.captured()} == sessions
     assert [real.reconcile(session).unexplained for session in sessions] == [0] * len(sessions)
