@@ -27,6 +27,7 @@ COMMANDS = {
     "hooks": "Install hooks that record which process belongs to which session.",
     "scrub": "Copy a session for sharing, with every text replaced.",
     "pack": "Pack a session into one deduplicated archive, or unpack it.",
+    "prune": "Delete old captures.",
     "doctor": "Check that this machine is ready to capture.",
 }
 

@@ -155,7 +155,7 @@ def parsed(parse: Callable[[str], Any]) -> Any:
         try:
             return None if value is None else parse(value)
         except ValueError as error:
-            raise UserError(f"--{param.name} {value!r}: {error}.") from None
+            raise UserError(f"{param.opts[0]} {value!r}: {error}.") from None
 
     return convert
 

@@ -14,8 +14,11 @@ from addon.launch.overrides import users_environment
 from addon.launch.proxy import default_confdir
 from addon.launch.road import find_road
 from ccwire import checks
+from ccwire.command_name import command_line
 from ccwire.options import captures_option, claude_dir_option, json_option
+from ccwire.output.tables import numbered, size
 from ccwire.output.terminal import console, print_json
+from correlate.captures.size import captures_size
 from correlate.schema.baseline import shipped_versions
 
 
@@ -46,7 +49,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         checks.road(road),
         *checks.company_proxy(users_environment(os.environ, settings)),
         *checks.environment(os.environ, settings, road),
-        checks.capture_folder(captures),
+        checks.capture_folder(captures, _held(captures)),
         checks.clock(captures),
     ]
     if as_json:
@@ -60,3 +63,10 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
             if check.todo:
                 to.print(Text(f"    → {check.todo}", "yellow"), soft_wrap=True)
     ctx.exit(0 if all(check.ok for check in found) else 1)
+
+
+def _held(captures: Path) -> str:
+    """Return how much is captured, and how to delete it if there is something."""
+    found = captures_size(captures)
+    held = f"{size(found.bytes)} in {numbered(found.sessions, 'session')}"
+    return f"{held} (`{command_line('prune')}` deletes old ones)" if found.sessions else held

@@ -1,17 +1,19 @@
 """The size of captures on disk: sums of the sizes of their files, links not followed."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from ccwire.wire.format import UNKNOWN
+from correlate.captures.folder import session_folders
 
 
 @dataclass(frozen=True, slots=True)
 class CapturesSize:
-    """The size of several folders; `is_whole` is False if not all of them were measured."""
+    """The size of a capture folder; `is_whole` is False if not all of it was measured."""
 
     bytes: int
-    folders: int
+    sessions: int
     is_whole: bool = True
 
 
@@ -20,22 +22,20 @@ def folder_bytes(folder: Path) -> int:
     return _measured(folder)[0]
 
 
-def captures_size(folders: Iterable[Path], most_files: int | None = None) -> CapturesSize:
-    """Return the size of the folders; measuring ends after the folder with file `most_files`."""
-    size = files = count = 0
-    is_whole = True
-    for folder in folders:
-        count += 1
+def captures_size(captures: Path, most_files: int | None = None) -> CapturesSize:
+    """Return the size of all sessions; measuring ends with the folder of file `most_files`."""
+    sessions = session_folders(captures)
+    size, files = _measured(captures)
+    for folder in (captures / UNKNOWN, *sessions):
         if most_files is not None and files >= most_files:
-            is_whole = False
-            continue
+            return CapturesSize(size, len(sessions), is_whole=False)
         more, found = _measured(folder)
         size, files = size + more, files + found
-    return CapturesSize(size, count, is_whole)
+    return CapturesSize(size, len(sessions))
 
 
 def _measured(folder: Path) -> tuple[int, int]:
-    """Return the size and the number of a folder's files."""
+    """Return the size and the number of a folder's own files."""
     size = count = 0
     try:
         with os.scandir(folder) as entries:
