@@ -19,7 +19,7 @@ from ccwire.wire.json_text import as_dict, dump, parse_json, whole
 from ccwire.wire.regular_file import read_regular
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.result import Reconciliation
-from correlate.transcript.locate import ClaudeDir
+from correlate.transcript.locate import ClaudeDir, SessionFiles
 
 VERDICTS = "verdicts.json"
 _MOST = 20_000  # sessions
@@ -52,9 +52,12 @@ class VerdictCache:
             return None
         return found.unexplained
 
-    def state(self, folder: Path) -> str:
-        """Return what identifies the content that a verdict is about: take it before judging."""
-        files = transcript_files(self._claude, folder, folder.name)
+    def state(self, folder: Path, files: SessionFiles | None = None) -> str:
+        """Return what identifies the content that a verdict is about: take it before judging.
+
+        `files` are the session's transcripts, if they are known.
+        """
+        files = files or transcript_files(self._claude, folder, folder.name)
         paths = [folder / EXCHANGES, *files.main, *(agent.path for agent in files.agents)]
         return " ".join(_stamp(path) for path in paths)
 

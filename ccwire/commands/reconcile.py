@@ -172,12 +172,13 @@ def _accounts(
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures, claude)
     verdicts = VerdictCache(claude)
-    size = sum(_size(session, claude) for session in sessions)
+    files = [transcript_files(claude, one.capture, one.session_id) for one in sessions]
+    size = sum(found.size for found in files)
     try:
         with progress_bar("transcripts", size, to) as advance:
-            for session in sessions:
+            for session, known in zip(sessions, files, strict=True):
                 whole = result is None and has_session(session.capture)
-                state = verdicts.state(session.capture) if whole else ""
+                state = verdicts.state(session.capture, known) if whole else ""
                 found = reconciler.reconcile(
                     session.capture, session.session_id, result=result, progress=advance
                 )
@@ -187,10 +188,6 @@ def _accounts(
                 yield found
     finally:
         verdicts.save()
-
-
-def _size(session: CapturedSession, claude: ClaudeDir) -> int:
-    return transcript_files(claude, session.capture, session.session_id).size
 
 
 def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> int:

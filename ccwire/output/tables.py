@@ -21,6 +21,7 @@ from rich.text import Text
 
 from ccwire.output.terminal import error_console as error_console  # for the commands
 from ccwire.output.terminal import safe, safe_text
+from ccwire.wire.times import moment
 
 _GAP, _EDGES = 3, 2  # the characters between two columns, and at both ends
 _SHORTEST_TEXT = 8
@@ -158,8 +159,8 @@ def duration(seconds: float) -> str:
 
 
 def day(at: float | None, now: datetime) -> str:
-    """Format as `11-16 14:03`, in another year as `2025-11-16`; `-` if it is not known."""
-    if at is None:
+    """Format as `11-16 14:03`, in another year as `2025-11-16`; `-` if no calendar has it."""
+    if (at := moment(at)) is None:
         return "-"
     then = datetime.fromtimestamp(at)
     return then.strftime("%m-%d %H:%M" if then.year == now.year else "%Y-%m-%d")
