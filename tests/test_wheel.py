@@ -223,7 +223,7 @@ def test_pack(demo: Demo) -> None:
 
 
 def test_prune(demo: Demo) -> None:
-    assert "Nothing to delete." in demo.ccwire("prune", "--older", "1d")
+    assert "Nothing to delete." in demo.ccwire("prune", "--keep", "1")
 
 
 def test_doctor(demo: Demo) -> None:
