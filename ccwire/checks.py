@@ -189,13 +189,13 @@ def home(folder: Path | None) -> Iterator[Check]:
         yield Check("registered", f"{more} more capture folders")
 
 
-def capture_folder(captures: Path) -> Check:
+def capture_folder(captures: Path, held: str) -> Check:
+    """Check that the folder can be written; `held` is what it contains."""
     if why := why_not_writable(captures):
         return Check("captures", str(captures), f"make it writable ({why}), or give --captures DIR")
     existing = existing_part(captures)
     free = shutil.disk_usage(existing).free
-    size = sum(p.stat().st_size for p in captures.rglob("*") if p.is_file())
-    found = f"{captures}: {size / 1e6:,.1f} MB captured, {free / 1e9:,.1f} GB free"
+    found = f"{captures}: {held}, {free / 1e9:,.1f} GB free"
     return Check("captures", found, "free some disk space" if free < _DISK_NEEDED else None)
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "hooks": "Install hooks that record which process belongs to which session.",
     "scrub": "Copy a session for sharing, with every text replaced.",
     "pack": "Pack a session's exchange files, or unpack them.",
+    "prune": "Delete old captures.",
     "doctor": "Check that this machine is ready to capture.",
 }
 

@@ -23,11 +23,14 @@ from addon.storage.move import refile
 from addon.storage.pack import pack_session
 from addon.storage.registry import RegisteredFolder, dump_registry, register
 from ccwire.commands import report, scrub
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import Exchange, Manifest, parse_file_name
 from ccwire.wire.json_text import dump, parse_json
 from ccwire.wire.pack.files import PackedFile
 from ccwire.wire.pack.reader import packs
 from ccwire.wire.pack.segment import Segment, encode_line
+from correlate.reconcile.result import Reconciliation
+from correlate.transcript.locate import ClaudeDir
 from tests.addon.recording.recorders import START, STOP, RecorderRig
 from tests.recorded import Recorded
 
@@ -294,6 +297,10 @@ def test_every_file_is_documented(
     monkeypatch.setenv("CCWIRE_HOME", str(home))
     given = ["--captures", str(recorded.captures), "--claude-dir", str(recorded.claude_dir)]
     assert CliRunner().invoke(report.command, given).exit_code == 0
+    verdicts = VerdictCache(ClaudeDir(tmp_path), {"CCWIRE_HOME": str(home)})
+    judged = Reconciliation(session_id="s", claude_versions=(), calls=(), turns_without_call=())
+    verdicts.note(rig.folder("s-1"), "state", judged)
+    verdicts.save()
     roots = [recorded.captures, odd.store.root, rig.store.root, home]
     beside = ("sessions.json*", "hook.log*", "redaction.key", ".lock")
     names = {str(p.relative_to(r)) for r in roots for p in r.rglob("*") if p.is_file()}

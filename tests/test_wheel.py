@@ -176,7 +176,7 @@ def test_help_and_version(project: Project) -> None:
 
 
 def test_sessions(demo: Demo) -> None:
-    assert len(json.loads(demo.ccwire("sessions", "--all", "--json"))) == 1
+    assert len(json.loads(demo.ccwire("sessions", "--all", "--json"))["sessions"]) == 1
 
 
 def test_reconcile(demo: Demo) -> None:
@@ -228,6 +228,10 @@ def test_pack(demo: Demo) -> None:
     assert not demo.exchange_files()
     demo.ccwire("pack", "latest", "--unpack")
     assert demo.exchange_files() == before != []
+
+
+def test_prune(demo: Demo) -> None:
+    assert "Nothing to delete." in demo.ccwire("prune", "--keep", "1")
 
 
 def test_doctor(demo: Demo) -> None:

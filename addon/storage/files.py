@@ -21,10 +21,23 @@ _FLAGS = NO_LINKS | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[IO[bytes]]:
-    with open_file(folder / LOCK, os.O_CREAT | os.O_RDWR) as file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
+    """Lock a folder; raise FileNotFoundError if it was deleted while waiting for the lock."""
+    path = folder / LOCK
+    while True:
+        with open_file(path, os.O_CREAT | os.O_RDWR) as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if not _is_at(file, path):  # the folder was deleted, and may be there again
+                    continue
+            yield file
+            return
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
+    except FileNotFoundError:
+        return False
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -108,6 +108,12 @@ class CaptureStore:
 
     def open_slot(self, session_id: str | None, path: str) -> Slot:
         """Take the next number of a session and mark it as in flight."""
+        try:
+            return self._open_slot(session_id, path)
+        except FileNotFoundError:  # the folder was just pruned: it is created again
+            return self._open_slot(session_id, path)
+
+    def _open_slot(self, session_id: str | None, path: str) -> Slot:
         folder = self.folder(session_id)
         with locked(folder) as lock:
             sequence = self._next_sequence(folder, lock)

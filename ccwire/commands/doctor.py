@@ -15,8 +15,11 @@ from addon.launch.proxy import default_confdir
 from addon.launch.road import find_road
 from addon.storage.home import find_home
 from ccwire import checks
+from ccwire.command_name import command_line
 from ccwire.options import claude_dir_option, json_option, target_captures_option
+from ccwire.output.tables import numbered, size
 from ccwire.output.terminal import console, print_json
+from correlate.captures.size import captures_size
 from correlate.schema.baseline import shipped_versions
 
 
@@ -48,7 +51,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         *checks.company_proxy(users_environment(os.environ, settings)),
         *checks.environment(os.environ, settings, road),
         *checks.home(find_home(os.environ)),
-        checks.capture_folder(captures),
+        checks.capture_folder(captures, _held(captures)),
         checks.clock(captures),
     ]
     if as_json:
@@ -62,3 +65,10 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
             if check.todo:
                 to.print(Text(f"    → {check.todo}", "yellow"), soft_wrap=True)
     ctx.exit(0 if all(check.ok for check in found) else 1)
+
+
+def _held(captures: Path) -> str:
+    """Return how much is captured, and how to delete it if there is something."""
+    found = captures_size(captures)
+    held = f"{size(found.bytes)} in {numbered(found.sessions, 'session')}"
+    return f"{held} (`{command_line('prune')}` deletes old ones)" if found.sessions else held

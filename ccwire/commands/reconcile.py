@@ -1,21 +1,36 @@
 """`ccwire reconcile`: account for every token of one captured session, or of all."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from addon.hooks.sessions import default_sessions_path
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
-from ccwire.output.reconcile import print_all_row, print_grand_total, print_header, print_session
-from ccwire.output.tables import progress_bar
+from ccwire.output.reconcile import SessionTable, print_session
+from ccwire.output.redacted import redacted
+from ccwire.output.tables import print_more, progress_bar
 from ccwire.output.terminal import console, print_json, print_json_list
 from ccwire.session_argument import LATEST, CapturedSession, captured_session, check_for_calls
+from ccwire.session_filters import (
+    Project,
+    SessionFilter,
+    SortKey,
+    limit_option,
+    project_option,
+    since_option,
+    sort_option,
+    until_option,
+)
+from ccwire.session_list import SessionHead, chosen_sessions, session_heads
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import read_regular
-from correlate.captures.folder import read_exchanges, transcript_files
+from correlate.captures.folder import has_session, read_exchanges, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
@@ -23,6 +38,7 @@ from correlate.reconcile.session import SessionReconciler, narrowed
 from correlate.reconcile.totals import GrandTotal, Totals, totals_of
 from correlate.reconcile.witnesses.client_totals import ClientTotals, result_in, result_totals
 from correlate.transcript.locate import ClaudeDir
+from correlate.transcript.titles import title_of
 
 
 @click.command("reconcile")
@@ -38,6 +54,11 @@ from correlate.transcript.locate import ClaudeDir
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Also compare with this output of `claude -p --output-format json`.",
 )
+@since_option
+@until_option
+@project_option
+@limit_option
+@sort_option("started")
 @click.option("-v", "--verbose", is_flag=True, help="Print the evidence for each call.")
 @captures_option
 @claude_dir_option
@@ -51,6 +72,11 @@ def command(
     since_compact: bool,
     agent: str | None,
     result_file: Path | None,
+    since: float | None,
+    until: float | None,
+    project: Project | None,
+    limit: int | None,
+    sort: SortKey,
     verbose: bool,
     captures: CaptureFolders,
     claude_dir: Path,
@@ -58,26 +84,30 @@ def command(
 ) -> None:
     """Account for every token of SESSION: an id, a unique prefix, a folder, or `latest`.
 
-    Without SESSION, it is the latest captured one. Exit code 1 if anything is left unexplained.
+    Without SESSION, it is the latest captured one. --since, --until, --project, --limit and --sort
+    choose and order the sessions of --all. Exit code 1 if anything is left unexplained.
     """
+    chosen = SessionFilter(since=since, until=until, project=project, limit=limit, sort=sort)
     if every and session is not None:
         raise UserError("name one session, or give --all, not both.")
     if every and (agent or result_file):
         raise UserError("--agent and --result apply to one session; leave out --all.")
+    if not every and _filters(ctx, chosen):
+        raise UserError("--since, --until, --project, --limit and --sort need --all.")
     result = _result(result_file) if result_file else None
+    to = console()
     if every:
         captures.warn_of_away()
-        sessions = _all_sessions(captures, claude_dir)
-        if not sessions:
-            raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
+        listed = _listed_sessions(captures, claude_dir, chosen)
+        if not as_json:  # the table has the newest last
+            listed = replace(listed, sessions=listed.sessions[::-1])
+        sessions = [session for session, _ in listed.sessions]
+        accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
+        narrow = (narrowed(found, since_compact=since_compact) for found in accounts)
+        unexplained = _print_all(listed, narrow, None if as_json else to)
     else:
         sessions = [captured_session(LATEST if session is None else session, captures, claude_dir)]
-    to = console()
-    accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
-    if every:
-        narrow = (narrowed(found, since_compact=since_compact) for found in accounts)
-        unexplained = _print_all(narrow, None if as_json else to)
-    else:
+        accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
         (found,) = accounts  # to the end, so that the progress bar is gone
         one = narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
         unexplained = _print_one(one, None if as_json else to, verbose)
@@ -90,6 +120,32 @@ def _with_agent(session: Reconciliation, agent: str | None) -> Reconciliation:
         there = f"it has {', '.join(known)} and main" if known else "it has only main"
         raise UserError(f"session {short_id(session.session_id)} has no agent {agent}; {there}.")
     return session
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The chosen sessions, each with what is known of it; the limit left `more` out."""
+
+    sessions: list[tuple[CapturedSession, SessionHead]]
+    more: int
+
+
+def _filters(ctx: click.Context, chosen: SessionFilter) -> bool:
+    is_sorted = ctx.get_parameter_source("sort") is click.core.ParameterSource.COMMANDLINE
+    return chosen.narrows or chosen.limit is not None or is_sorted
+
+
+def _listed_sessions(captures: CaptureFolders, claude_dir: Path, chosen: SessionFilter) -> _Listed:
+    """Return the chosen sessions, newest first; raise UserError if there is none."""
+    sessions = {session.session_id: session for session in _all_sessions(captures, claude_dir)}
+    if not sessions:
+        raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
+    folders = {name: one.capture for name, one in sessions.items() if has_session(one.capture)}
+    heads = session_heads(folders, claude_dir, default_sessions_path(), every=True)
+    found, more = chosen_sessions((h for h in heads if h.session_id in sessions), chosen)
+    if not found:
+        raise UserError("no session matches; leave out --since, --until or --project.")
+    return _Listed([(sessions[head.session_id], head) for head in found], more)
 
 
 def _all_sessions(captures: CaptureFolders, claude_dir: Path) -> list[CapturedSession]:
@@ -113,18 +169,23 @@ def _accounts(
 ) -> Iterator[Reconciliation]:
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures.sessions, claude)
-    size = sum(_size(session, claude) for session in sessions)
-    with progress_bar("transcripts", size, to) as advance:
-        for session in sessions:
-            found = reconciler.reconcile(
-                session.capture, session.session_id, result=result, progress=advance
-            )
-            check_for_calls(session, found)
-            yield found
-
-
-def _size(session: CapturedSession, claude: ClaudeDir) -> int:
-    return transcript_files(claude, session.capture, session.session_id).size
+    verdicts = VerdictCache(claude)
+    files = [transcript_files(claude, one.capture, one.session_id) for one in sessions]
+    size = sum(found.size for found in files)
+    try:
+        with progress_bar("transcripts", size, to) as advance:
+            for session, known in zip(sessions, files, strict=True):
+                whole = result is None and has_session(session.capture)
+                state = verdicts.state(session.capture, known) if whole else ""
+                found = reconciler.reconcile(
+                    session.capture, session.session_id, result=result, progress=advance
+                )
+                check_for_calls(session, found)
+                if whole:
+                    verdicts.note(session.capture, state, found)
+                yield found
+    finally:
+        verdicts.save()
 
 
 def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> int:
@@ -137,7 +198,7 @@ def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> in
     return session.unexplained
 
 
-def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
+def _print_all(listed: _Listed, accounts: Iterator[Reconciliation], to: Console | None) -> int:
     """Print one session at a time, so that memory stays bounded."""
     grand = GrandTotal()
 
@@ -150,12 +211,21 @@ def _print_all(accounts: Iterator[Reconciliation], to: Console | None) -> int:
 
     if to is None:
         sessions = (session_json(session, totals) for session, totals in counted())
-        print_json_list("sessions", sessions, lambda: grand_json(grand))
-    else:
-        print_header(to)
-        for session, totals in counted():
-            print_all_row(to, session, totals)
-        print_grand_total(to, grand)
+        print_json_list("sessions", sessions, lambda: {**grand_json(grand), "more": listed.more})
+        return grand.unexplained
+    table = SessionTable(to, (session.session_id for session, _ in listed.sessions))
+    table.print_header()
+    for (_, head), (session, totals) in zip(listed.sessions, counted(), strict=True):
+        table.print_session(
+            session,
+            totals,
+            started=head.started,
+            project=head.found_project(),
+            title=title_of(head.transcript, redacted) if head.transcript else None,
+        )
+    table.print_total(grand)
+    if listed.more:
+        print_more(to, listed.more)
     return grand.unexplained
 
 

@@ -4,83 +4,148 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from addon.hooks.sessions import default_sessions_path
 from ccwire.capture_folders import CaptureFolders
 from ccwire.command_name import command_line
 from ccwire.options import captures_option, claude_dir_option, json_option, raw_option
+from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
-from ccwire.output.tables import Column, count, dollars, print_table
+from ccwire.output.tables import count, day, dollars, duration, print_more, size
 from ccwire.output.terminal import console, print_json
-from ccwire.session_list import SessionRow, session_rows
+from ccwire.session_filters import (
+    Project,
+    SessionFilter,
+    SortKey,
+    limit_option,
+    project_option,
+    since_option,
+    sort_option,
+    until_option,
+)
+from ccwire.session_list import SessionList, SessionRow, session_rows
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
-from ccwire.wire.safe_text import shortened
+from correlate.transcript.locate import ClaudeDir
+
+_AROUND_ROWS = 4  # lines of a screen: the prompts before and after, the header, what is left out
+_SHORTEST_TITLE = 18
+# In the order of the table, with the rank by which they are shown.
+_COLUMNS = (
+    FittedColumn("session", 0, 8),
+    FittedColumn("state", 3, 5),
+    FittedColumn("started", 2, 11),
+    FittedColumn("duration", 9, 8),
+    FittedColumn("project", 7, 7, least=10),
+    FittedColumn("size", 5, 6, right=True),
+    FittedColumn("calls", 6, 5, right=True),
+    FittedColumn("in", 11, 2, right=True),
+    FittedColumn("out", 10, 3, right=True),
+    FittedColumn("cost", 4, 7, right=True),
+    FittedColumn("verdict", 8, 9),
+    FittedColumn("version", 13, 7),
+    FittedColumn("last seen", 12, 11),
+    FittedColumn("exchanges", 14, 9, right=True),
+)
 
 
 @click.command("sessions")
 @click.option("--all", "every", is_flag=True, help="Include sessions that only have a transcript.")
+@since_option
+@until_option
+@project_option
+@limit_option
+@sort_option("last")
 @captures_option
 @claude_dir_option
 @json_option
 @raw_option
-def command(every: bool, captures: CaptureFolders, claude_dir: Path, as_json: bool) -> None:
-    """List captured and running sessions, newest first."""
-    folders = captures.sessions
-    captures.warn_of_copies(folders)
+def command(
+    every: bool,
+    since: float | None,
+    until: float | None,
+    project: Project | None,
+    limit: int | None,
+    sort: SortKey,
+    captures: CaptureFolders,
+    claude_dir: Path,
+    as_json: bool,
+) -> None:
+    """List captured and running sessions, newest last; with --json newest first.
+
+    A terminal shows a screenful, a pipe and --json all, unless --limit is given. The verdict is
+    that of the last `reconcile`; `-` if there is none, or the session has changed since.
+    """
+    captures.warn_of_copies(captures.sessions)
     captures.warn_of_away()
-    rows = session_rows(folders, claude_dir, default_sessions_path(), every=every, clean=redacted)
-    if as_json:
-        listed = [row.to_json() for row in rows]
-        print_json({"sessions": listed})
-        return
     to = console()
-    if not rows:
+    if limit is None and to.is_terminal and not as_json:
+        limit = max(1, to.height - _AROUND_ROWS)
+    chosen = SessionFilter(since=since, until=until, project=project, limit=limit, sort=sort)
+    listed = session_rows(
+        captures.sessions,
+        claude_dir,
+        default_sessions_path(),
+        every=every,
+        chosen=chosen,
+        clean=redacted,
+        verdicts=VerdictCache(ClaudeDir(claude_dir)),
+    )
+    if as_json:
+        print_json({"sessions": [row.to_json() for row in listed.rows], "more": listed.more})
+    elif listed.rows:
+        _print(to, listed)
+    elif chosen.narrows:
+        to.print("No session matches; leave out --since, --until or --project.", soft_wrap=True)
+    else:
         to.print(
             f"No session is captured in {captures} or running; "
             f"start one with `{command_line('run claude')}`.",
             soft_wrap=True,
         )
-        return
-    wide = to.width >= 120
-    columns = [
-        Column("session"),
-        Column("state"),
-        Column("started"),
-        Column("calls", right=True),
-        Column("out", right=True),
-        Column("cost", right=True),
-    ]
-    if wide:
-        columns += [
-            Column("in", right=True),
-            Column("exchanges", right=True),
-            Column("version"),
-            Column("last seen"),
-            Column("project", grows=True),
-        ]
-    columns.append(Column("title", grows=True))
-    print_table(to, columns, [_cells(row, wide=wide) for row in rows])
 
 
-def _cells(row: SessionRow, *, wide: bool) -> list[str]:
-    cells = [
-        short_id(row.session_id),
-        row.state or ("captured" if row.captured else "-"),
-        _moment(row.started),
-        count(row.calls) if row.captured else "-",
-        count(row.output_tokens) if row.captured else "-",
-        dollars(row.cost_usd) if row.cost_usd is not None else "-",
-    ]
-    if wide:
-        cells += [
-            count(row.input_tokens) if row.captured else "-",
-            count(row.exchanges) if row.captured else "-",
-            row.version or "-",
-            _moment(row.last_seen),
-            Path(row.project).name if row.project else "-",
-        ]
-    return [*cells, shortened(redacted(row.title or "-"), 40 if wide else 18)]
+def _print(to: Console, listed: SessionList) -> None:
+    now = datetime.now()
+    title = FittedColumn("title", 1, 5, least=max(_SHORTEST_TITLE, to.width // 4))
+    print_fitted(to, [*_COLUMNS, title], [_cells(row, now) for row in reversed(listed.rows)])
+    if listed.more:
+        print_more(to, listed.more)
 
 
-def _moment(at: float | None) -> str:
-    return datetime.fromtimestamp(at).strftime("%m-%d %H:%M") if at else "-"
+def _cells(row: SessionRow, now: datetime) -> Cells:
+    captured: dict[str, str | Text] = {
+        "size": size(row.bytes),
+        "calls": count(row.calls),
+        "in": count(row.input_tokens),
+        "out": count(row.output_tokens),
+        "cost": cost(row),
+        "verdict": verdict(row.unexplained),
+        "exchanges": count(row.exchanges),
+    }
+    return {
+        "session": short_id(row.session_id),
+        "state": row.state or ("captured" if row.captured else "-"),
+        "started": day(row.started, now),
+        "duration": "-" if row.duration_seconds is None else duration(row.duration_seconds),
+        "project": Path(row.project).name if row.project else "-",
+        **(captured if row.captured else dict.fromkeys(captured, "-")),
+        "version": row.version or "-",
+        "last seen": day(row.last_seen, now),
+        "title": row.title or "-",
+    }
+
+
+def cost(row: SessionRow) -> str:
+    """Format the cost; calls without a known price make it a lower limit."""
+    if row.cost_usd is None:
+        return "unpriced" if row.unpriced_calls else "-"
+    return f"≥ {dollars(row.cost_usd)}" if row.unpriced_calls else dollars(row.cost_usd)
+
+
+def verdict(unexplained: int | None) -> str | Text:
+    if unexplained is None:
+        return "-"
+    return Text(f"{unexplained} unexplained", "red") if unexplained else "accounted"

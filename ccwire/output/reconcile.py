@@ -1,13 +1,19 @@
 """Prints a reconciliation: the calls, the totals, and the causes of their differences."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
 from rich.console import Console
 from rich.text import Text
 
+from ccwire.output.fitted import FittedColumn, FittedTable
 from ccwire.output.redacted import redacted
-from ccwire.output.tables import Column, count, dollars, numbered, print_table, signed
+from ccwire.output.tables import Column, count, day, dollars, numbered, print_table, signed
 from ccwire.output.terminal import safe
 from ccwire.wire.counting import TokenClass
-from ccwire.wire.format import is_run_id
+from ccwire.wire.format import is_run_id, short_id
 from ccwire.wire.models import short_model
 from ccwire.wire.safe_text import shortened, visible
 from ccwire.wire.times import clock
@@ -25,6 +31,19 @@ _STYLES: dict[Tone, str] = {
     "info": "cyan",
     "bad": "red bold",
 }
+# Columns of `--all`, with the rank by which they are shown.
+_ALL_COLUMNS = (
+    FittedColumn("session", 0, 10),
+    FittedColumn("started", 3, 11),
+    FittedColumn("version", 9, 9),
+    FittedColumn("calls", 5, 6, right=True),
+    FittedColumn("output", 8, 10, right=True),
+    FittedColumn("wire", 2, 12, right=True),
+    FittedColumn("transcript", 6, 12, right=True),
+    FittedColumn("?", 1, 2, right=True),
+    FittedColumn("project", 7, 24, least=10),
+    FittedColumn("title", 4, 200, least=14),
+)
 # Columns of the calls; a narrow terminal has room for two.
 _GROUPS = [group for group in TOKEN_GROUPS if group.kind != "requests"]
 _NARROW_GROUPS = [group for group in _GROUPS if group.key in ("fresh", "output")]
@@ -49,53 +68,56 @@ def _program(session: Reconciliation) -> str:
     return f"Claude Code {', '.join(session.claude_versions) or 'unknown version'}"
 
 
-def print_header(to: Console) -> None:
-    to.print(
-        Text(_row(to, "session", "version", "calls", "output", "wire", "transcript", "?"), "bold")
-    )
+class SessionTable:
+    """The table of `reconcile --all`: one line per session, printed when it is reconciled."""
 
+    def __init__(self, to: Console, session_ids: Iterable[str]) -> None:
+        self._to = to
+        self._now = datetime.now()
+        widest = max((len(short_id(name)) for name in session_ids), default=0)
+        columns = [replace(_ALL_COLUMNS[0], width=max(10, widest)), *_ALL_COLUMNS[1:]]
+        self._table = FittedTable(to, columns)
 
-def print_all_row(to: Console, session: Reconciliation, totals: Totals) -> None:
-    row = _row(
-        to,
-        session.session_id,
-        (session.claude_versions or ("?",))[-1],
-        count(len(session.calls)),
-        count(totals.wire.total.output),
-        _brief(totals.wire),
-        _brief(totals.transcript),
-        count(session.unexplained),
-    )
-    to.print(Text(row, "red" if session.unexplained else ""))
+    def print_header(self) -> None:
+        self._table.print_header()
 
-
-def print_grand_total(to: Console, grand: GrandTotal) -> None:
-    name = numbered(grand.sessions, "session")
-    to.print(
-        Text(
-            _row(
-                to,
-                name,
-                "",
-                count(grand.calls),
-                count(grand.wire.total.output),
-                _brief(grand.wire),
-                _brief(grand.transcript),
-                count(grand.unexplained),
-            ),
-            "bold",
+    def print_session(
+        self,
+        session: Reconciliation,
+        totals: Totals,
+        *,
+        started: float | None,
+        project: str | None,
+        title: str | None,
+    ) -> None:
+        figures = _figures_of(
+            len(session.calls), totals.wire, totals.transcript, session.unexplained
         )
-    )
-    if unpriced := grand.wire.unpriced:
-        to.print(Text(f"+ without {', '.join(unpriced)}: no known price"))
-    _print_verdict(to, grand.unexplained)
+        about = {
+            "session": short_id(session.session_id),
+            "started": day(started, self._now),
+            "version": (session.claude_versions or ("?",))[-1],
+            "project": Path(project).name if project else "-",
+            "title": title or "-",
+        }
+        self._table.print_row({**about, **figures}, "red" if session.unexplained else "")
+
+    def print_total(self, grand: GrandTotal) -> None:
+        figures = _figures_of(grand.calls, grand.wire, grand.transcript, grand.unexplained)
+        self._table.print_row({"session": numbered(grand.sessions, "session"), **figures}, "bold")
+        if unpriced := grand.wire.unpriced:
+            self._to.print(Text(f"+ without {', '.join(unpriced)}: no known price"))
+        _print_verdict(self._to, grand.unexplained)
 
 
-def _row(to: Console, session: str, version: str, *figures: str) -> str:
-    wide = 36 if to.width >= 110 else 22  # the name of a run differs up to there
-    widths = (6, 10, 12, 12, 2)
-    cells = " ".join(f"{text:>{width}}" for text, width in zip(figures, widths, strict=True))
-    return f"{session[:wide]:<{wide}} {version[:9]:<9} {cells}"
+def _figures_of(calls: int, wire: Side, transcript: Side, unexplained: int) -> dict[str, str]:
+    return {
+        "calls": count(calls),
+        "output": count(wire.total.output),
+        "wire": _brief(wire),
+        "transcript": _brief(transcript),
+        "?": count(unexplained),
+    }
 
 
 def _print_calls(to: Console, session: Reconciliation) -> None:

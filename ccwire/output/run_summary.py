@@ -1,6 +1,7 @@
 """The summary after `ccwire run`: sessions, calls, tokens, cost, and unexplained findings."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -9,12 +10,17 @@ from addon.storage.mounts import real_path
 from ccwire.capture_folders import find_capture_folders
 from ccwire.command_name import command_line
 from ccwire.output.run_reasons import sessions_since
-from ccwire.output.tables import Column, print_table
+from ccwire.output.tables import Column, numbered, print_table, size
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.format import short_id
+from correlate.captures.size import captures_size, folder_bytes
 from correlate.reconcile.session import SessionReconciler
 from correlate.reconcile.totals import totals_of
 from correlate.transcript.locate import ClaudeDir
+
+_MOST_FILES = 50_000  # measured after a run: a fraction of a second
+_MUCH = 10**9  # bytes, from which on the summary names `prune`
 
 
 def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: float) -> None:
@@ -22,11 +28,14 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     folders = sessions_since(captures, moment)
     if not folders:
         return
-    reconciler = SessionReconciler(captures, ClaudeDir(claude_dir))
+    claude = ClaudeDir(claude_dir)
+    reconciler, verdicts = SessionReconciler(captures, claude), VerdictCache(claude)
     rows = []
     active: dict[str, float] = {}
     for folder in folders:
+        state = verdicts.state(folder)
         session = reconciler.reconcile(folder)
+        verdicts.note(folder, state, session)
         if calls := [finding.at for finding in session.calls if finding.at is not None]:
             active[folder.name] = max(calls)
         totals = totals_of(session)
@@ -43,6 +52,7 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
                 _verdict(session.unexplained, len(session.findings)),
             ]
         )
+    verdicts.save()
     columns = [
         Column("session"),
         Column("calls", right=True),
@@ -53,6 +63,7 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     ]
     print_table(to, columns, rows)
     to.print(f"captures: {captures}", soft_wrap=True)
+    to.print(f"size: {_sizes(captures, folders)}", soft_wrap=True)
     if not active:
         return
     latest = max(active, key=lambda name: active[name])
@@ -68,3 +79,14 @@ def _verdict(unexplained: int, findings: int) -> str:
     if unexplained:
         return f"{unexplained} of {findings} unexplained"
     return f"all {findings}"
+
+
+def _sizes(captures: Path, folders: Sequence[Path]) -> str:
+    """Return the size of the run's sessions, and of all; how to delete some if it is much."""
+    own = size(sum(map(folder_bytes, folders)))
+    found = captures_size(captures, _MOST_FILES)
+    if found.sessions <= len(folders):
+        return own
+    total = f"{'' if found.is_whole else 'over '}{size(found.bytes)}"
+    hint = f"; `{command_line('prune')}` deletes old ones" if found.bytes >= _MUCH else ""
+    return f"{own}, of {total} in {numbered(found.sessions, 'session')}{hint}"

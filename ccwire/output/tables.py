@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from ccwire.output.terminal import error_console as error_console  # for the commands
 from ccwire.output.terminal import safe, safe_text
+from ccwire.wire.times import moment
 
 _GAP, _EDGES = 3, 2  # the characters between two columns, and at both ends
 _SHORTEST_TEXT = 8
@@ -75,6 +77,11 @@ def _most_width(
     return {widest: max(_SHORTEST_TEXT, widths[widest] - excess)}
 
 
+def print_more(to: Console, more: int) -> None:
+    """Print how many sessions the limit left out."""
+    to.print(Text(f"{numbered(more, 'more session')}: --limit all", "dim"))
+
+
 @contextmanager
 def progress_bar(
     label: str, total: int, above: Console | None = None
@@ -130,3 +137,31 @@ def dollars(value: float | None) -> str:
     if amount and amount < 0.0001:
         return f"{sign}${amount:.8f}"
     return f"{sign}${amount:,.4f}"
+
+
+def size(value: int) -> str:
+    """Format as `812 B`, `1.2 MB` or `193 MB`, in units of 1000."""
+    amount, unit = float(value), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 999.5:
+            break
+        amount, unit = amount / 1000, larger
+    digits = 1 if unit != "B" and amount < 9.95 else 0
+    return f"{amount:,.{digits}f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Format as `42s`, `5m 3s`, `3h 12m` or `2d 4h`."""
+    whole = round(seconds)
+    for unit, length, smaller, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60)):
+        if whole >= length:
+            return f"{whole // length}{unit} {whole % length // part}{smaller}"
+    return f"{whole // 60}m {whole % 60}s" if whole >= 60 else f"{whole}s"
+
+
+def day(at: float | None, now: datetime) -> str:
+    """Format as `11-16 14:03`, in another year as `2025-11-16`; `-` if no calendar has it."""
+    if (at := moment(at)) is None:
+        return "-"
+    then = datetime.fromtimestamp(at)
+    return then.strftime("%m-%d %H:%M" if then.year == now.year else "%Y-%m-%d")

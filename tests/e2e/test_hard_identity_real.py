@@ -151,7 +151,8 @@ def test_a_continued_session_leaves_no_session_without_calls(version: str, tmp_p
         for arguments in (["--continue"], ["--resume", first]):
             sessions.add(real.run(named("plain"), *arguments).session_id)
     folders = sessions_of(real.proxy.captures)
-    rows = session_rows(folders, real.claude_dir, tmp_path / "sessions.json", every=True)
+    listed = session_rows(folders, real.claude_dir, tmp_path / "sessions.json", every=True)
+    rows = listed.rows
     assert {row.session_id: row.calls > 0 for row in rows} == dict.fromkeys(sessions, True)
     assert {name for name, _ in real.captured()} == sessions
     assert [real.reconcile(session).unexplained for session in sessions] == [0] * len(sessions)

@@ -30,6 +30,7 @@ COMMANDS = (
     "sessions",
     "sessions --all",
     "sessions --all --json",
+    "sessions --all --sort cost --project lab",
     "reconcile {session}",
     "reconcile {packed} -v",
     "reconcile {session} --json",
@@ -60,6 +61,8 @@ COMMANDS = (
     "hooks status",
     "pack {session}",
     "pack --all --unpack",
+    "prune --larger-than 1kB",
+    "prune --older 0s --yes",
 )
 SECONDS = 10
 _SECRET = "the-secret-outside"
@@ -200,6 +203,7 @@ def _environment(root: Path) -> Iterator[None]:
         "CCWIRE_CAPTURES": str(root / "captures"),
         "CLAUDE_CONFIG_DIR": str(root / "claude"),
         "CCWIRE_HOME": str(root / "home" / ".ccwire"),
+        "CCWIRE_SESSIONS": str(root / "home" / ".ccwire" / "sessions.json"),
         "PATH": str(root / "nothing"),
     }
     before, cwd = dict(os.environ), Path.cwd()

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from click.testing import CliRunner, Result
+from rich.cells import cell_len
 
 from ccwire.cli import main
 from ccwire.wire.format import EXCHANGES
@@ -119,7 +120,8 @@ def test_all_sessions_are_a_line_each_and_a_grand_total(folder: Path) -> None:
     other.call(output=1000)
     other.write(folder / "claude", folder / "captures")
     lines = run(folder, "--all").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["session", SESSION, OTHER, "2", "+", "0"]
+    first_words = [line.split()[0] for line in lines]
+    assert first_words == ["session", OTHER[:8], SESSION[:8], "2", "+", "0"]  # newest last
     assert lines[3].split()[:4] == ["2", "sessions", "4", "1,300"]
     report = as_json(folder, "--all")
     assert [session["session_id"] for session in report["sessions"]] == [SESSION, OTHER]
@@ -135,8 +137,45 @@ def test_all_sessions_include_those_whose_calls_name_none(folder: Path) -> None:
     unknown.mkdir()
     write_lines(unknown / EXCHANGES, [call.to_json() for call in nameless.exchanges])
     report = as_json(folder, "--all")
-    assert [session["session_id"] for session in report["sessions"]] == [SESSION, OTHER]
+    assert {session["session_id"] for session in report["sessions"]} == {SESSION, OTHER}
     assert report["totals"]["wire"]["output_tokens"] == 1300
+
+
+def later(folder: Path, session_id: str, seconds: float, **more: Any) -> None:
+    made = MadeSession(session_id, now=1_794_000_000.0 + seconds, **more)
+    made.prompt(f"prompt of {session_id[:8]}")
+    made.call(output=10)
+    made.write(folder / "claude", folder / "captures")
+
+
+def test_all_sessions_are_ordered_by_their_start_and_named(folder: Path) -> None:
+    later(folder, OTHER, -3600, cwd="/projects/shop")
+    third = "00000000-2222-4333-8444-555555555555"
+    later(folder, third, 3600, cwd="/projects/ledger")
+    lines = run(folder, "--all").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == [OTHER[:8], SESSION[:8], third[:8]]
+    assert lines[1].split()[-4:] == ["shop", "prompt", "of", OTHER[:8]]
+    ids = [session["session_id"] for session in as_json(folder, "--all")["sessions"]]
+    assert ids == [third, SESSION, OTHER]
+
+
+def test_the_sessions_of_all_are_chosen_by_the_same_filters(folder: Path) -> None:
+    later(folder, OTHER, -86_400 * 400, cwd="/projects/shop")
+    chosen = as_json(folder, "--all", "--project", "shop")
+    assert [session["session_id"] for session in chosen["sessions"]] == [OTHER]
+    limited = as_json(folder, "--all", "--limit", "1")
+    assert [session["session_id"] for session in limited["sessions"]] == [SESSION]
+    assert limited["more"] == 1
+    assert run(folder, "--all", "--limit", "1").stdout.splitlines()[-1].startswith("1 more session")
+    assert "no session matches" in run(folder, "--all", "--project", "none").stderr
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_each_session_of_all_is_one_line_at_any_width(folder: Path, width: int) -> None:
+    later(folder, OTHER, 60, cwd="/projects/" + "長い" * 40)
+    lines = run(folder, "--all", width=width).stdout.splitlines()
+    assert len(lines) == 6
+    assert max(map(cell_len, lines)) <= width
 
 
 def test_all_sessions_give_exit_code_1_if_one_does(folder: Path) -> None:
@@ -177,6 +216,9 @@ def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, sha
         (("--all", SESSION), "name one session"),
         (("--all", "--agent", "a1"), "leave out --all"),
         (("nope",), "no session 'nope'"),
+        ((SESSION, "--limit", "3"), "need --all"),
+        ((SESSION, "--sort", "cost"), "need --all"),
+        (("--all", "--since", "soon"), "--since 'soon': expected an age"),
         ((SESSION, "--result", __file__), "is not JSON"),
     ],
 )

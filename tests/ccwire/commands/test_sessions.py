@@ -3,6 +3,8 @@
 import json
 import os
 import time
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,169 @@ def test_the_table_fits_80_columns(place: Path) -> None:
     result = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["sessions", "--all", *places])
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "11111111" in result.stdout
+
+
+def table(place: Path, *arguments: str, width: int = 160) -> list[str]:
+    places = ["--captures", str(place / "captures"), "--claude-dir", str(place / "claude")]
+    ran = CliRunner(env={"COLUMNS": str(width)}).invoke(main, ["sessions", *places, *arguments])
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout.splitlines()
+
+
+def change_call(place: Path, **fields: Any) -> None:
+    """Add a call like the captured one, with other fields."""
+    lines = place / "captures" / CAPTURED / "exchanges.jsonl"
+    first = orjson.loads(lines.read_bytes().splitlines()[0])
+    with lines.open("ab") as file:
+        file.write(orjson.dumps(first | {"sequence": 2, **fields}) + b"\n")
+
+
+def test_a_cost_that_leaves_calls_out_is_a_lower_limit(place: Path) -> None:
+    change_call(place, model="claude-future-9")
+    row = listed(place)[CAPTURED]
+    assert row["cost_usd"] == pytest.approx(0.0087)
+    assert row["unpriced_calls"] == 1
+    assert "≥ $0.0087" in "\n".join(table(place))
+
+
+def test_a_session_without_any_price_is_unpriced(place: Path) -> None:
+    lines = place / "captures" / CAPTURED / "exchanges.jsonl"
+    change_call(place, model="claude-future-9")
+    lines.write_bytes(lines.read_bytes().splitlines()[1] + b"\n")
+    row = listed(place)[CAPTURED]
+    assert (row["cost_usd"], row["unpriced_calls"]) == (None, 1)
+    assert "unpriced" in "\n".join(table(place))
+
+
+def test_the_size_is_that_of_all_files_links_aside(place: Path) -> None:
+    folder = place / "captures" / CAPTURED
+    before = listed(place)[CAPTURED]["bytes"]
+    assert before == sum(path.stat().st_size for path in folder.iterdir())
+    (folder / "0001_req_v1_messages.json").write_bytes(b"x" * 1000)
+    (folder / "link").symlink_to(Path(__file__))
+    assert listed(place)[CAPTURED]["bytes"] == before + 1000
+
+
+def test_the_verdict_is_that_of_the_last_reconcile(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "home").mkdir()
+    monkeypatch.setenv("CCWIRE_HOME", str(place / "home"))
+    assert listed(place)[CAPTURED]["unexplained"] is None
+    places = ["--captures", str(place / "captures"), "--claude-dir", str(place / "claude")]
+    ran = CliRunner().invoke(main, ["reconcile", CAPTURED, *places])
+    assert ran.exit_code == 0, ran.output
+    assert listed(place)[CAPTURED]["unexplained"] == 0
+    assert "accounted" in "\n".join(table(place))
+    change_call(place)
+    assert listed(place)[CAPTURED]["unexplained"] is None
+
+
+def test_the_newest_is_last_in_the_table_and_first_in_json(place: Path) -> None:
+    assert next(iter(listed(place))) == RUNNING
+    rows = [line.split()[0] for line in table(place)[1:]]
+    assert rows[-1] == RUNNING[:8]
+    assert len(rows) == 3
+
+
+def test_filters_that_match_nothing_say_so(place: Path) -> None:
+    assert listed(place, "--project", "nothing") == {}
+    (line,) = table(place, "--project", "nothing")
+    assert line.startswith("No session matches")
+
+
+def test_a_project_that_only_the_transcript_names_is_found(place: Path) -> None:
+    assert set(listed(place, "--all", "--project", "/projects/old")) == {WRITTEN}
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two thousand sessions, an hour apart, in no order on disk."""
+    root = tmp_path_factory.mktemp("many")
+    for number in range(2000):
+        folder = root / "captures" / name_of(number)
+        folder.mkdir(parents=True)
+        at = 1_790_000_000.0 + 3600 * number
+        manifest = Manifest(
+            session_id=folder.name,
+            cwd=f"/projects/p{number % 10}",
+            first_seen=at,
+            last_seen=at + number % 7,
+            models=["claude-sonnet-4-5"],
+            pids=[number + 1],
+        )
+        (folder / "manifest.json").write_bytes(orjson.dumps(manifest.to_json()))
+        (folder / "exchanges.jsonl").write_bytes(b" " * (number * 37 % 2000))
+    return root
+
+
+def name_of(number: int) -> str:
+    return f"{number * 7919 % 2000:08}-0000-4000-8000-{number:012}"
+
+
+def test_all_of_many_sessions_are_listed_in_order(many: Path) -> None:
+    assert list(listed(many)) == [name_of(number) for number in reversed(range(2000))]
+    assert [line.split()[0] for line in table(many)[1:]] == [
+        name_of(number)[:8] for number in range(2000)
+    ]
+
+
+def test_the_limit_keeps_the_newest_and_counts_the_rest(many: Path) -> None:
+    assert list(listed(many, "--limit", "3")) == [name_of(n) for n in (1999, 1998, 1997)]
+    lines = table(many, "--limit", "3")
+    assert [line.split()[0] for line in lines[1:4]] == [name_of(n)[:8] for n in (1997, 1998, 1999)]
+    assert lines[4:] == ["1,997 more sessions: --limit all"]
+    assert len(table(many, "--limit", "all")) == 2001
+
+
+def test_only_manifests_are_read_of_sessions_that_are_not_shown(
+    many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def reading(folder: Path) -> list[Exchange]:
+        read.append(folder.name)
+        return []
+
+    monkeypatch.setattr("ccwire.session_list.read_exchanges", reading)
+    listed(many, "--limit", "3")
+    assert sorted(read) == sorted(name_of(n) for n in (1997, 1998, 1999))
+
+
+@pytest.mark.parametrize(
+    ("order", "key"),
+    [
+        ("duration", lambda n: n % 7),
+        ("project", lambda n: n % 10),
+        ("started", lambda n: n),
+    ],
+)
+def test_the_largest_come_first(many: Path, order: str, key: Callable[[int], int]) -> None:
+    found = [int(name.rpartition("-")[2]) for name in listed(many, "--sort", order)]
+    assert list(map(key, found)) == sorted(map(key, range(2000)), reverse=True)
+
+
+def test_the_largest_on_disk_come_first(many: Path) -> None:
+    sizes = [row["bytes"] for row in listed(many, "--sort", "size").values()]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] - sizes[-1] > 1900
+
+
+def test_times_and_projects_choose(many: Path) -> None:
+    since = datetime.fromtimestamp(1_790_000_000.0 + 3600 * 1990).isoformat()
+    until = datetime.fromtimestamp(1_790_000_000.0 + 3600 * 1995).isoformat()
+    assert list(listed(many, "--since", since, "--until", until)) == [
+        name_of(n) for n in (1994, 1993, 1992, 1991, 1990)
+    ]
+    assert len(listed(many, "--project", "p3")) == 200
+
+
+def test_a_terminal_shows_a_screenful(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("LINES", "20")
+    lines = table(many, width=60)
+    assert len(lines) == 18
+    assert "1,984 more sessions" in lines[-1]
 
 
 def test_no_captures_prints_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,12 @@ import pytest
 
 from addon.storage.registry import register
 from ccwire.output.run_summary import print_run_summary
+from ccwire.output.tables import size
 from ccwire.output.terminal import SafeConsole
+from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import MANIFEST
+from correlate.captures.size import folder_bytes
+from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession
 
 BEGIN = 1_794_000_000.0
@@ -28,11 +32,15 @@ def write(folder: Path, session_id: str, now: float, *, is_call: bool = True) ->
     manifest.write_bytes(orjson.dumps({**orjson.loads(manifest.read_bytes()), "last_seen": now}))
 
 
-def next_line(folder: Path) -> str | None:
+def summary(folder: Path) -> list[str]:
     text = StringIO()
     to = SafeConsole(file=text, width=200)
     print_run_summary(to, folder / "captures", folder / "claude", BEGIN)
-    lines = [line for line in text.getvalue().splitlines() if line.startswith("next: ")]
+    return text.getvalue().splitlines()
+
+
+def next_line(folder: Path) -> str | None:
+    lines = [line for line in summary(folder) if line.startswith("next: ")]
     return lines[0].split(" --captures ")[0].split()[-1] if lines else None
 
 
@@ -67,3 +75,28 @@ def printed_next(captures: Path, claude: Path) -> str:
 def test_without_a_call_nothing_is_next(tmp_path: Path) -> None:
     write(tmp_path, SILENT, BEGIN + 99, is_call=False)
     assert next_line(tmp_path) is None
+
+
+def test_the_size_is_that_of_the_run_and_of_all(tmp_path: Path) -> None:
+    write(tmp_path, FIRST, BEGIN + 10)
+    own = size(folder_bytes(tmp_path / "captures" / FIRST))
+    assert f"size: {own}" in summary(tmp_path)
+    write(tmp_path, SECOND, BEGIN - 100)
+    file = tmp_path / "captures" / SECOND / "0001_req_v1_messages.json"
+    file.write_bytes(b"x" * 1_000_000)
+    assert f"size: {own}, of 1.0 MB in 2 sessions" in summary(tmp_path)
+    with file.open("r+b") as large:
+        large.truncate(3 * 10**9)  # sparse
+    said = f"size: {own}, of 3.0 GB in 2 sessions; `ccwire prune` deletes old ones"
+    assert said in summary(tmp_path)
+
+
+def test_the_verdict_is_kept_for_the_list_of_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("CCWIRE_HOME", str(tmp_path / "home"))
+    write(tmp_path, FIRST, BEGIN + 10)
+    summary(tmp_path)
+    verdicts = VerdictCache(ClaudeDir(tmp_path / "claude"))
+    assert verdicts.unexplained(tmp_path / "captures" / FIRST) == 0
