@@ -220,6 +220,7 @@ def _proxy(folder: Path, upstream: str) -> Proxy:
         sessions=folder / "sessions.json",
         claude_dir=folder / "claude",
         confdir=folder / "conf",
+        home=folder / "home",
     )
 
 

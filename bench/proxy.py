@@ -209,6 +209,7 @@ def _ways() -> Iterator[tuple[Way, Way]]:
             sessions=scratch / "sessions.json",
             claude_dir=scratch / "claude",
             confdir=scratch / "conf",
+            home=scratch / "home",
         )
         with ours:
             context = ssl.create_default_context(cafile=str(ours.ca_cert))

@@ -189,20 +189,11 @@ def _print_text(shown: _Shown) -> None:
         if request is not None:
             print_request(to, shown_request(request), shown.detail)
         if response is not None:
-            usd = _usd(stored.call)
-            print_answer(to, shown_answer(response), stored.call, usd, shown.detail)
+            print_answer(to, shown_answer(response), stored.call, shown.detail)
         elif in_flight and shown.part != "request":
             to.print("\nThe answer is not stored yet: the exchange is in flight.")
 
     page(print_to, use_pager=shown.use_pager)
-
-
-def _usd(call: Exchange) -> float | None:
-    if not call.usage:
-        return None
-    from correlate.reconcile.prices import usd_of_call  # the list of prices takes long to import
-
-    return usd_of_call(call, call.usage)
 
 
 def _print_json(shown: _Shown) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.text import Text
 
 from ccwire.output.show_list import status_text
-from ccwire.output.tables import count, dollars, numbered
+from ccwire.output.tables import count, numbered
 from ccwire.output.terminal import SafeConsole
 from ccwire.wire.format import Exchange, short_id
 from ccwire.wire.safe_text import shortened
@@ -84,9 +84,7 @@ def print_message(to: SafeConsole, message: ShownMessage, detail: Detail) -> Non
         _print_block(to, f"{head} · {block.title}", block, detail, _BRIEF)
 
 
-def print_answer(
-    to: SafeConsole, answer: ShownAnswer, call: Exchange, usd: float | None, detail: Detail
-) -> None:
+def print_answer(to: SafeConsole, answer: ShownAnswer, call: Exchange, detail: Detail) -> None:
     _print_section(to, "answer", answer, detail, answer.stop_reason)
     for block in answer.blocks:
         _print_block(to, block.title, block, detail, _LONGER)
@@ -97,7 +95,6 @@ def print_answer(
     if answer.usage:
         usage = " · ".join(f"{name} {count(number)}" for name, number in answer.usage)
         to.print_indented(Text().append("usage ", _TITLE).append(usage), 2)
-        to.print_indented(Text().append("cost ", _TITLE).append(dollars(usd)), 2)
 
 
 def print_events(to: SafeConsole, events: Iterable[ShownEvent], detail: Detail) -> None:
