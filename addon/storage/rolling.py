@@ -120,6 +120,9 @@ class Rolling:
                 folder, session.writer, lambda numbers: session.to_pack(numbers, keep)[:_STEP]
             )
         except (OSError, PackDamaged) as error:
+            if not folder.is_dir():  # deleted by the user
+                self._sessions.pop(folder, None)
+                return False
             session.not_before = time.monotonic() + _RETRY_SECONDS
             self._log_once(error)
             return False

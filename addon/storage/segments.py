@@ -92,6 +92,7 @@ class SegmentWriter:
                 self._append(segment, new)
             segment.forget()
             packed += [file.path for file in batch if _has_whole(segment, file)]
+            segment.forget()
         return packed
 
     def forget(self) -> None:

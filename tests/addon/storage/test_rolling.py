@@ -1,5 +1,6 @@
 """Older exchanges of a running session are packed, the newest stay open, and nothing is lost."""
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -189,6 +190,17 @@ def test_a_full_disk_is_logged_once_and_tried_again_later(
     session.idle()
     assert session.open == [3, 4, 5]
     assert len(all_there(session.folder)) == 10
+
+
+def test_a_folder_that_was_deleted_is_forgotten(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    session.add(5)
+    shutil.rmtree(session.folder)
+    session.idle()
+    session.rolling.close()
+    assert caplog.text == ""
+    assert not session.folder.exists()
 
 
 def test_an_exchange_that_cannot_be_packed_does_not_hold_up_the_others(session: Session) -> None:
