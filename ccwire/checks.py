@@ -5,7 +5,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -171,8 +171,11 @@ def _interfering(
         yield "NODE_TLS_REJECT_UNAUTHORIZED=0", "unset it; it is not needed"
 
 
-def home(folder: Path | None) -> Iterator[Check]:
-    """Check the home, and list the capture folders that are registered in it."""
+def home(folder: Path | None, held: Callable[[Path], str]) -> Iterator[Check]:
+    """Check the home, and list the capture folders that are registered in it.
+
+    `held` returns what a folder contains.
+    """
     if folder is None:
         yield Check("home", "you have no home directory", "set CCWIRE_HOME to a folder")
         return
@@ -183,7 +186,8 @@ def home(folder: Path | None) -> Iterator[Check]:
     yield Check("home", f"{folder}{'' if folder.exists() else ': does not exist yet'}")
     there, away = registered_folders(folder)
     found = [f"{path}: cannot be reached, or its disk is not mounted" for path in away]
-    found += map(str, there)
+    found += [f"{path}: {held(path)}" for path in there[:_MOST_REGISTERED]]
+    found += map(str, there[_MOST_REGISTERED:])
     yield from (Check("registered", text) for text in found[:_MOST_REGISTERED])
     if (more := len(found) - _MOST_REGISTERED) > 0:
         yield Check("registered", f"{more} more capture folders")

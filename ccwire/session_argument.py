@@ -11,6 +11,7 @@ from pathlib import Path
 from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError
+from ccwire.wire.format import is_run_id, short_id
 from correlate.captures.folder import has_session, read_exchanges, read_manifest
 from correlate.reconcile.result import Reconciliation
 from correlate.reconcile.unassigned import unassigned_calls
@@ -76,9 +77,11 @@ def _find(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession
     if _is_folder(text):
         return _of_folder(Path(text), folders, claude_dir)
     known = dict.fromkeys([*folders, *ClaudeDir(claude_dir).session_ids()])
-    fitting = [session_id for session_id in known if session_id.startswith(text)] if text else []
+    fitting = [name for name in known if _is_meant(name, text)] if text else []
     if text in fitting:
         fitting = [text]
+    if not fitting and Path(text).is_dir():
+        return _of_folder(Path(text), folders, claude_dir)
     if not fitting:
         captures.warn_of_away()
         raise UserError(
@@ -91,6 +94,10 @@ def _find(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession
             f"{text!r} matches {len(fitting)} sessions ({shown}…); give more of the id."
         )
     return FoundSession(fitting[0], folders.get(fitting[0]))
+
+
+def _is_meant(session_id: str, text: str) -> bool:
+    return session_id.startswith(text) or (is_run_id(session_id) and short_id(session_id) == text)
 
 
 def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> CapturedSession:

@@ -28,10 +28,10 @@ SORT_KEYS: tuple[SortKey, ...] = (
 )
 ALL = 0  # the limit that is none
 
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
-_AGE = re.compile(r"(\d{1,9})\s*([smhdw])", re.IGNORECASE | re.ASCII)
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+_SECONDS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_AGE = re.compile(r"(\d{1,9})\s*([hdw])", re.IGNORECASE | re.ASCII)  # m: minutes or months?
+_UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt])(i?)b?", re.IGNORECASE | re.ASCII)
 _WHEN_HINT = "expected an age (7d, 24h, 2w), a date (2026-11-01), today or yesterday"
 _SIZE_HINT = "expected a number of bytes with a unit (500MB, 5GB, 1.5GiB)"
 
@@ -101,14 +101,14 @@ def parse_age(text: str) -> float:
     """Return the seconds that `30d`, `24h` or `2w` mean; raise ValueError."""
     found = _AGE.fullmatch(text.strip())
     if found is None:
-        raise ValueError("expected an age: 30d, 24h, 2w")
+        raise ValueError("expected an age in hours, days or weeks: 24h, 30d, 2w")
     return float(int(found[1]) * _SECONDS[found[2].lower()])
 
 
 def parse_size(text: str) -> int:
     """Return the bytes that `5GB` or `1.5GiB` mean; raise ValueError."""
     found = _SIZE.fullmatch(text.strip())
-    if found is None or (found[3] and not found[2]):
+    if found is None:
         raise ValueError(_SIZE_HINT)
     unit: int = (1024 if found[3] else 1000) ** _UNITS[found[2].lower()]
     return round(Decimal(found[1]) * unit)

@@ -54,7 +54,10 @@ class SessionLookup:
         return (process.pid, process.created) in self._calls
 
     def entry(self, session_id: str) -> SessionEntry | None:
+        """Return what is known of a session; of a run, which has no hooks, where it was started."""
         found = [e for e in self._sessions.entries() if e.session_id == session_id]
+        if not found and session_id == self.run:
+            return SessionEntry(session_id=session_id, project_dir=_working_directory())
         return found[-1] if found else None
 
     def by_process(self, process: ClientProcess | None, *, patient: bool = True) -> str | None:
@@ -119,3 +122,10 @@ class SessionLookup:
         own = process.pid, process.created
         is_other = own not in self._clients and (patient or own in self._programs)
         return (own, *process.ancestors) if is_other else (own,)
+
+
+def _working_directory() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return None

@@ -70,9 +70,12 @@ def choose(candidates: Iterable[Candidate], conditions: Conditions) -> Choice:
         elif reason is not None:
             delete.append((one, reason))
     if conditions.larger_than is not None:
-        gone = {one.session_id for one, _ in delete}
-        rest = [one for one in sessions if one.session_id not in gone]
-        delete += [(one, "larger") for one in _excess(rest, kept, conditions.larger_than)]
+        gone = {one.folder for one, _ in delete}
+        rest = [one for one in sessions if one.folder not in gone]
+        excess = _excess(rest, kept, conditions.larger_than)
+        delete += [(one, "larger") for one in excess if not one.in_use]
+        known = {one.folder for one, _ in spared}
+        spared += [(one, one.in_use) for one in excess if one.in_use and one.folder not in known]
         delete.sort(key=lambda item: (item[0].last_used, item[0].session_id))
     return Choice(delete, spared)
 
@@ -86,13 +89,16 @@ def _reason(one: Candidate, conditions: Conditions) -> Reason | None:
 
 
 def _excess(oldest_first: Sequence[Candidate], kept: set[str], most: int) -> list[Candidate]:
-    """Return the oldest sessions without which the others are not larger than that."""
+    """Return the oldest sessions without which the others are not larger than that.
+
+    Those in use are among them, and make room for nothing.
+    """
     total = sum(one.bytes for one in oldest_first)
     found: list[Candidate] = []
     for one in oldest_first:
         if total <= most:
             break
-        if one.session_id not in kept and not one.in_use and one.bytes:
+        if one.session_id not in kept and one.bytes:
             found.append(one)
-            total -= one.bytes
+            total -= 0 if one.in_use else one.bytes
     return found

@@ -15,7 +15,6 @@ from addon.launch.proxy import default_confdir
 from addon.launch.road import find_road
 from addon.storage.home import find_home
 from ccwire import checks
-from ccwire.command_name import command_line
 from ccwire.options import claude_dir_option, json_option, target_captures_option
 from ccwire.output.tables import numbered, size
 from ccwire.output.terminal import console, print_json
@@ -50,7 +49,7 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
         checks.road(road),
         *checks.company_proxy(users_environment(os.environ, settings)),
         *checks.environment(os.environ, settings, road),
-        *checks.home(find_home(os.environ)),
+        *checks.home(find_home(os.environ), _held),
         checks.capture_folder(captures, _held(captures)),
         checks.clock(captures),
     ]
@@ -68,7 +67,6 @@ def command(ctx: click.Context, port: int, captures: Path, claude_dir: Path, as_
 
 
 def _held(captures: Path) -> str:
-    """Return how much is captured, and how to delete it if there is something."""
+    """Return how much is captured."""
     found = captures_size(captures)
-    held = f"{size(found.bytes)} in {numbered(found.sessions, 'session')}"
-    return f"{held} (`{command_line('prune')}` deletes old ones)" if found.sessions else held
+    return f"{size(found.bytes)} in {numbered(found.sessions, 'session')}"

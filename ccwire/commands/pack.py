@@ -12,6 +12,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.tables import Column, count, print_table
 from ccwire.output.terminal import console, echo, print_json
 from ccwire.session_argument import find_session
+from ccwire.wire.format import short_id
 from ccwire.wire.pack.files import PackDamaged
 
 
@@ -82,7 +83,7 @@ def _folders(session: str | None, captures: CaptureFolders, claude_dir: Path) ->
 
 def _print(outcomes: Sequence[PackOutcome]) -> None:
     columns = [
-        Column("session", grows=True),
+        Column("session"),
         Column(""),
         Column("files", right=True),
         Column("before", right=True),
@@ -90,7 +91,7 @@ def _print(outcomes: Sequence[PackOutcome]) -> None:
     ]
     rows = [
         [
-            outcome.session_id,
+            short_id(outcome.session_id),
             outcome.did,
             count(outcome.files),
             f"{count(outcome.before)} B",

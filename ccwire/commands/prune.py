@@ -1,5 +1,6 @@
 """`ccwire prune`: delete old captures."""
 
+import os
 import shlex
 import time
 from collections.abc import Callable, Collection
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from addon.hooks.sessions import default_sessions_path
+from addon.storage.home import REPORTS, find_home, is_report_of
 from addon.storage.prune import (
     Deleted,
     InUse,
@@ -105,7 +107,8 @@ def command(
     fitting = [head for head in heads if not project or project.matches(head.found_project())]
     choice = choose((_candidate(head, running, now) for head in fitting), conditions)
     left = [hidden for folder in captures.folders for hidden in unfinished(folder)]
-    report = PruneReport(choice.delete, choice.spared, left)
+    reports = _reports({one.session_id for one, _ in choice.delete})
+    report = PruneReport(choice.delete, choice.spared, left, reports=reports)
     if yes:
         report = _carried_out(report, captures)
     if as_json:
@@ -134,10 +137,27 @@ def _carried_out(report: PruneReport, captures: CaptureFolders) -> PruneReport:
             problems[folder] = str(why)
         except OSError as error:
             problems[folder] = error.strerror or str(error)
+    for page in _reports({one.session_id for one in deleted.values()}):
+        page.unlink(missing_ok=True)
     touched = {folder.parent for folder in deleted}
     has_log_gone = sum(delete_log_of_none(folder) for folder in sorted(touched)) > 0
     return replace(
         report, dry_run=False, deleted=deleted, problems=problems, has_log_gone=has_log_gone
+    )
+
+
+def _reports(session_ids: Collection[str]) -> list[Path]:
+    """Return the pages that `ccwire report` wrote to the home for these sessions."""
+    home = find_home(os.environ)
+    folder = home / REPORTS if home else None
+    if folder is None or not folder.is_dir():
+        return []
+    return sorted(
+        page
+        for page in folder.iterdir()
+        if any(is_report_of(page.name, one) for one in session_ids)
+        and page.is_file()
+        and not page.is_symlink()
     )
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import click
 
-from addon.storage.home import REPORTS, find_home, make_home
+from addon.storage.home import REPORTS, find_home, make_home, report_name
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, raw_option
 from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import echo
 from ccwire.session_argument import LATEST, CapturedSession, captured_session, check_for_calls
-from ccwire.wire.format import short_id
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
@@ -80,8 +79,7 @@ def _default_target(session: CapturedSession, other: CapturedSession | None) -> 
     except OSError as error:
         why = error.strerror
         raise UserError(f"cannot write to {home} ({why}); give a file with -o.") from None
-    compared = f"-{short_id(other.session_id)}" if other else ""
-    return folder / f"{session.session_id}{compared}.html"
+    return folder / report_name(session.session_id, other.session_id if other else None)
 
 
 def _write(target: Path, page: bytes, *, follow: bool) -> int:

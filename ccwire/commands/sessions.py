@@ -35,10 +35,10 @@ _SHORTEST_TITLE = 18
 # In the order of the table, with the rank by which they are shown.
 _COLUMNS = (
     FittedColumn("session", 0, 8),
-    FittedColumn("state", 3, 5),
+    FittedColumn("state", 7, 5),
     FittedColumn("started", 2, 11),
     FittedColumn("duration", 9, 8),
-    FittedColumn("project", 7, 7, least=10),
+    FittedColumn("project", 3, 7, least=10),
     FittedColumn("size", 5, 6, right=True),
     FittedColumn("calls", 6, 5, right=True),
     FittedColumn("in", 11, 2, right=True),

@@ -4,6 +4,7 @@ A column has a rank: the lowest ranks are shown first. Columns that grow, such a
 room that is left, and their text is cut to it.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ccwire.output.terminal import safe
+from ccwire.output.terminal import SafeConsole, safe
 
 _GAP = 2
 _EMOJI_STYLE = "\ufe0f"  # terminals disagree on the width of what precedes it
@@ -47,7 +48,8 @@ class FittedTable:
 
     def __init__(self, to: Console, columns: Sequence[FittedColumn]) -> None:
         self._to = to
-        widths = fitted_widths(columns, to.width)
+        self._is_cut = not (isinstance(to, SafeConsole) and to.is_pipe)
+        widths = fitted_widths(columns, to.width if self._is_cut else sys.maxsize)
         shown = (column for column in columns if column.name in widths)
         self._columns = [(column, widths[column.name]) for column in shown]
 
@@ -71,7 +73,10 @@ class FittedTable:
             line.append(text, cell.style if isinstance(cell, Text) else None)
             line.append("" if column.right else padding)
         line.rstrip()
-        self._to.print(line, no_wrap=True, overflow="crop", crop=True)
+        if self._is_cut:
+            self._to.print(line, no_wrap=True, overflow="crop", crop=True)
+        else:
+            self._to.print(line, soft_wrap=True)
 
 
 def fitted_widths(columns: Sequence[FittedColumn], room: int) -> dict[str, int]:

@@ -47,6 +47,7 @@ class PruneReport:
     deleted: Mapping[Path, Deleted] = field(default_factory=dict)
     problems: Mapping[Path, str] = field(default_factory=dict)
     has_log_gone: bool = False
+    reports: list[Path] = field(default_factory=list)  # pages of the chosen sessions
 
 
 def print_prune(
@@ -59,6 +60,11 @@ def print_prune(
         print_fitted(to, _COLUMNS, rows)
     for one, why_not in report.spared:
         to.print(f"kept: {short_id(one.session_id)}, {why_not}", soft_wrap=True)
+    for folder in sorted({one.folder.parent for one, _ in report.chosen}):
+        to.print(f"in {folder}", soft_wrap=True)
+    if report.reports:
+        what = numbered(len(report.reports), "report")
+        to.print(f"{what} of these sessions in {report.reports[0].parent} too", soft_wrap=True)
     if not report.chosen and not report.unfinished:
         to.print("Nothing to delete.")
     elif report.dry_run:
@@ -75,6 +81,7 @@ def prune_json(report: PruneReport) -> dict[str, Any]:
         "kept": [{"session_id": one.session_id, "why": why} for one, why in report.spared],
         "unfinished": [str(folder) for folder in report.unfinished],
         "traffic_log_deleted": report.has_log_gone,
+        "reports": [str(path) for path in report.reports],
     }
 
 

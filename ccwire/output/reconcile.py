@@ -36,12 +36,12 @@ _ALL_COLUMNS = (
     FittedColumn("session", 0, 10),
     FittedColumn("started", 3, 11),
     FittedColumn("version", 9, 9),
-    FittedColumn("calls", 5, 6, right=True),
+    FittedColumn("calls", 6, 5, right=True),
     FittedColumn("output", 8, 10, right=True),
-    FittedColumn("wire", 2, 12, right=True),
-    FittedColumn("transcript", 6, 12, right=True),
+    FittedColumn("wire", 2, 9, right=True),
+    FittedColumn("transcript", 7, 10, right=True),
     FittedColumn("?", 1, 2, right=True),
-    FittedColumn("project", 7, 24, least=10),
+    FittedColumn("project", 5, 24, least=10),
     FittedColumn("title", 4, 200, least=14),
 )
 # Columns of the calls; a narrow terminal has room for two.

@@ -92,6 +92,8 @@ def safe_json(value: Any, *, indent: bool = True) -> bytes:
 class SafeConsole(Console):
     """A console that makes every text safe before it is laid out, in tables too."""
 
+    is_pipe = False  # whether lines need not be cut
+
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
@@ -141,7 +143,8 @@ def console() -> SafeConsole:
         sys.stdout.reconfigure(errors="backslashreplace")
     found = _console()
     if not found.is_terminal and "COLUMNS" not in found._environ:
-        return _console(width=_PIPE_WIDTH)
+        found = _console(width=_PIPE_WIDTH)
+        found.is_pipe = True
     return found
 
 

@@ -172,9 +172,10 @@ def run_id(at: float, unique: str) -> str:
 
 
 def short_id(session_id: str) -> str:
-    """A session id as people read it; `unknown` and runs are not shortened."""
-    is_whole = session_id == UNKNOWN or is_run_id(session_id)
-    return session_id if is_whole else session_id[:8]
+    """A session id as people read and type it: its start, of a run `run-` and its end."""
+    if is_run_id(session_id):
+        return RUN_PREFIX + session_id.rpartition("-")[2]
+    return session_id if session_id == UNKNOWN else session_id[:8]
 
 
 def file_name(sequence: int, direction: Direction, path: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from addon.hooks.events import HANDLED
 from addon.launch.proxy import Proxy
+from addon.storage.keep_open import ALL
 from ccwire.demo.real import npm
 from ccwire.demo.real.npm import InstalledClient
 from ccwire.demo.real.run import MADE_UP_KEY, environment, lab_home, run_command
@@ -111,6 +112,7 @@ def _run(client: InstalledClient, folder: Path, confdir: Path) -> ReleaseOutcome
             claude_dir=home / ".claude",
             confdir=confdir,
             home=folder,
+            keep_open=ALL,
         ) as proxy,
     ):
         return _prompts(client, api, proxy, home, cwd)

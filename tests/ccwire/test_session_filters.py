@@ -22,7 +22,7 @@ from ccwire.session_filters import (
 from tests.properties import property_test
 
 NOW = datetime(2026, 11, 18, 15, 30)
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+UNITS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
         ("7d", NOW - timedelta(days=7)),
         ("24h", NOW - timedelta(hours=24)),
         ("2W", NOW - timedelta(weeks=2)),
-        (" 90 m ", NOW - timedelta(minutes=90)),
+        (" 90 h ", NOW - timedelta(hours=90)),
         ("today", datetime(2026, 11, 18)),
         ("Yesterday", datetime(2026, 11, 17)),
         ("2026-11-01", datetime(2026, 11, 1)),
@@ -74,8 +74,6 @@ def test_a_date_is_its_local_time(at: datetime) -> None:
 @pytest.mark.parametrize(
     ("text", "means"),
     [
-        ("0", 0),
-        ("812", 812),
         ("5GB", 5 * 10**9),
         ("5g", 5 * 10**9),
         ("500 MB", 500 * 10**6),
@@ -88,16 +86,16 @@ def test_a_size_has_a_unit(text: str, means: int) -> None:
     assert parse_size(text) == means
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-5GB", "5 PB", "5iB", "1e9", "five"])
+@pytest.mark.parametrize("text", ["", "GB", "-5GB", "5 PB", "5iB", "1e9", "five", "5", "812", "5B"])
 def test_any_other_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a number of bytes"):
         parse_size(text)
 
 
-@given(st.integers(0, 10**9), st.sampled_from(["", "k", "M", "G", "T"]))
+@given(st.integers(0, 10**9), st.sampled_from(["k", "M", "G", "T"]))
 @property_test
 def test_a_size_grows_by_its_unit(amount: int, unit: str) -> None:
-    power = ["", "k", "M", "G", "T"].index(unit)
+    power = " kMGT".index(unit)
     assert parse_size(f"{amount}{unit}B") == amount * 1000**power
 
 

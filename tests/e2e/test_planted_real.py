@@ -34,7 +34,7 @@ def recorded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recorded]:
     folder = tmp_path_factory.mktemp("planted")
-    with real_rig(request.param, folder) as real:
+    with real_rig(request.param, folder, keep_open="all") as real:
         ids = []
         for name in ("bash", "plain"):
             outcome = real.run(named(name))
