@@ -44,7 +44,7 @@ except ImportError:  # Windows: one proxy per folder
     fcntl = None  # type: ignore[assignment]
 
 _DIGITS = 12
-_SEQUENCE = re.compile(r"(\d{4,})_(?:req_|resp_|pack\.)")
+_SEQUENCE = re.compile(r"(\d{4,12})_(?:req_|resp_|pack\.)")
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]+\.tmp")
 
 

@@ -41,7 +41,6 @@ _LEAST_SEGMENT = 512 << 10
 _REPEATED = 4  # a segment grows to this many times its largest request: the next repeats that
 _LEAST_CHUNK = 256
 _MOST_CHUNK = 8 << 10
-_KNOWN_REQUESTS = 8  # of a segment that another process wrote: the last may be repeated
 # The end of a string, and the beginning of a message, of the system prompt and of the tools.
 _CUT = re.compile(rb'"(?=[,}\]])|(?=,\{"role":|,"(?:system|tools|messages)":\[)')
 
@@ -77,7 +76,10 @@ class SegmentWriter:
         self._segment: Segment | None = None
         self._streams = [_Stream() for _ in STREAMS]
         self._known: dict[bytes, int] = {}  # where in its stream each chunk of a request is
+        self._learned: set[tuple[int, int]] = set()  # ranges whose chunks are known
         self._largest = 0  # request in the segment
+        self._older: dict[str, Path] = {}  # the segments before it, by the names of their files
+        self._before: list[Path] = []
 
     def append(self, paths: Sequence[Path]) -> list[Path]:
         """Store these files; return those that were read back from the disk as they are.
@@ -87,34 +89,38 @@ class SegmentWriter:
         packed: list[Path] = []
         for batch in _batches(path for path in paths if can_pack(path)):
             segment = self._current(batch[0].path)
-            new = [file for file in batch if file.name not in segment]
+            older = {file.name for file in batch if self._is_in_older(file)}
+            new = [file for file in batch if file.name not in older and file.name not in segment]
             if new:
                 self._append(segment, new)
             segment.forget()
-            packed += [file.path for file in batch if _has_whole(segment, file)]
+            packed += [f.path for f in batch if f.name in older or _has_whole(segment, f)]
             segment.forget()
         return packed
 
     def forget(self) -> None:
-        """Release memory; the next append reads the segment again."""
-        self._segment = None
-        self._streams = [_Stream() for _ in STREAMS]
-        self._known.clear()
+        """Release the compressors; the next append begins new blocks."""
+        sizes = self._segment.sizes if self._segment else [0] * len(STREAMS)
+        self._streams = [_Stream(size) for size in sizes]
+
+    def _is_in_older(self, file: _File) -> bool:
+        path = self._older.get(file.name)
+        return path is not None and path.exists() and _has_whole(Segment(path), file)
 
     def _current(self, first: Path) -> Segment:
         """Return the segment to append to, as it is on the disk."""
-        newest = next(reversed(segments(self._folder)), None)
-        if newest is None:
+        if not (found := segments(self._folder)):
             return self._create(first)
-        if self._segment is None or self._segment.path != newest:
-            self._use(Segment(newest))
-        else:
-            end = self._segment.end
-            self._segment.refresh()
-            if self._segment.end != end:  # another proxy appended to it
-                self._use(self._segment)
-        assert self._segment is not None
+        *before, newest = found
+        self._note_older(before)
         segment = self._segment
+        if segment is None or segment.path != newest:
+            segment = self._use(Segment(newest))
+        else:
+            end = segment.end
+            segment.refresh()
+            if segment.end != end:  # another proxy appended to it
+                self._learn(segment)
         if segment.is_cut_off:
             _truncate(segment.path, segment.end)
             segment.refresh()
@@ -126,18 +132,38 @@ class SegmentWriter:
         path = self._folder / f"{number:04d}{SEGMENT_SUFFIX}"
         open_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY).close()
         sync_folder(self._folder)
+        *before, _ = segments(self._folder)
+        self._note_older(before)
         return self._use(Segment(path))
 
+    def _note_older(self, before: list[Path]) -> None:
+        """Note which files the segments have that are not appended to any more."""
+        if before != self._before:
+            self._before = before
+            self._older = {name: path for path in before for name in Segment(path).names}
+
     def _use(self, segment: Segment) -> Segment:
-        """Continue a segment that is new, or that another process has written to."""
+        """Continue a segment that is new, or that another process has written."""
         self._segment = segment
-        self._streams = [_Stream(size) for size in segment.sizes]
         self._known.clear()
-        requests = [name for name in segment.names if stream_of(name) == REQUESTS]
-        self._largest = max((segment.entry(name).size for name in requests), default=0)
-        for name in requests[-_KNOWN_REQUESTS:]:
-            self._known.update(_chunks_of(segment, name))
+        self._learned.clear()
+        self._largest = 0
+        self._learn(segment)
         return segment
+
+    def _learn(self, segment: Segment) -> None:
+        """Note where the chunks of all requests are; they are the same in each range of a file."""
+        self._streams = [_Stream(size) for size in segment.sizes]
+        for name in segment.names:
+            if stream_of(name) != REQUESTS:
+                continue
+            try:
+                self._largest = max(self._largest, segment.entry(name).size)
+                for place in set(segment.ranges(name)) - self._learned:
+                    self._learned.add(place)
+                    self._known.update(_placed_chunks(segment, *place))
+            except PackDamaged:
+                continue
 
     def _append(self, segment: Segment, files: Sequence[_File]) -> None:
         """Append one record; if that fails, forget what was not written."""
@@ -151,7 +177,7 @@ class SegmentWriter:
             _append_record(segment.path, segment.end, encode_record(pieces))
             segment.refresh()
         except BaseException:
-            self.forget()
+            self._segment = None
             raise
 
     def _stored(self, file: _File, contents: list[list[bytes]]) -> bytes:
@@ -241,24 +267,11 @@ def _slices(data: bytes, start: int, end: int) -> Iterator[bytes]:
         yield data[at : min(at + _MOST_CHUNK, end)]
 
 
-def _chunks_of(segment: Segment, name: str) -> Iterator[tuple[bytes, int]]:
-    """Yield the chunks of a stored request, each with its place in the stream."""
-    try:
-        data = segment.read(name)
-    except PackDamaged:
-        return
-    ranges = iter(segment.ranges(name))
-    start, left = next(ranges, (0, 0))
-    for chunk in _chunks(data):
-        if len(chunk) <= left:
-            yield _key(chunk), start
-        skip = len(chunk)
-        while skip and skip >= left:
-            skip -= left
-            start, left = next(ranges, (0, 0))
-            if not left:
-                break
-        start, left = start + skip, left - skip
+def _placed_chunks(segment: Segment, start: int, length: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the chunks of a range of requests, each with its place in the stream."""
+    for chunk in _chunks(segment.content(REQUESTS, [(start, length)])):
+        yield _key(chunk), start
+        start += len(chunk)
 
 
 def _key(chunk: bytes) -> bytes:

@@ -31,7 +31,7 @@ _ERROR_LINE_SECONDS = 5.0  # within which the client writes a line about a faile
 _CLOCK_SLACK = 0.5  # a line may be written before the end of the response is recorded
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
-_FILE = re.compile(r"(\d{4,})_(req|resp)_(.+)\.json")
+_FILE = re.compile(r"(\d{4,12})_(req|resp)_(.+)\.json")
 
 
 def may_report(written_at: float, failed_at: float) -> bool:

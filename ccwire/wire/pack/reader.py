@@ -5,7 +5,7 @@ moves them back. So a file that is not where it was a moment ago is looked for a
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from ccwire.wire.pack.tar import TAR_SUFFIX, TarPack
 from ccwire.wire.regular_file import open_regular
 
 _DIGITS = 12  # of the number that a pack's name begins with
+_TRIES = 3  # to find a file that moves meanwhile
 
 Pack = Segment | TarPack
 
@@ -36,14 +37,14 @@ class ExchangeFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._open: dict[FileKey, str] = {}
-        self._list()
+        self._packs: dict[FileKey, list[Pack]] = {}  # that have the file, the newest first
+        self._damaged: dict[Path, str] = {}
+        self._look()
 
     def all_keys(self) -> list[FileKey]:
         """The number and direction of every file, sorted."""
-        found = set(self._open)
-        for pack in self._packs():
-            found.update(pack.by_key)
-        return sorted(found)
+        self._look()
+        return sorted(self._open.keys() | self._packs.keys())
 
     def names(self) -> list[str]:
         """The name of every file, by number."""
@@ -51,71 +52,92 @@ class ExchangeFiles:
 
     def damaged(self) -> list[Path]:
         """The packs that are damaged: they lack files, or some of them cannot be read."""
-        return [path for path in packs(self._folder) if _damage(path)]
+        self._look()
+        return list(self._damaged)
+
+    def lost(self, numbers: Iterable[int]) -> list[int]:
+        """Return which of these exchanges have no response because a pack is damaged."""
+        there = {number for number, direction in self.all_keys() if direction == "resp"}
+        return sorted(set(numbers) - there) if self._damaged else []
 
     def name(self, key: FileKey) -> str | None:
         """Return the name of a file; None if there is none, or if its pack is damaged."""
-        if (name := self._open.get(key)) is not None:
-            return name
-        found = self._packed(key)
-        return found[1] if found else None
+        for _ in range(2):
+            if (name := self._open.get(key)) is not None:
+                return name
+            if packs := self._packs.get(key):
+                return packs[0].by_key[key]
+            self._look()
+        return None
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of each file, by name, as it is or would be open."""
         found: dict[str, int] = {}
-        for pack in self._packs():
-            found |= {name: pack.entry(name).size for name in pack.names}
-        for name in self._open.values():
-            with suppress(FileNotFoundError):  # packed meanwhile
-                found[name] = (self._folder / name).stat().st_size
+        for key in self.all_keys():
+            if (name := self._open.get(key)) is not None:
+                with suppress(FileNotFoundError):  # packed meanwhile
+                    found[name] = (self._folder / name).stat().st_size
+            elif packs := self._packs.get(key):
+                with suppress(PackDamaged):
+                    found[packs[0].by_key[key]] = packs[0].entry(packs[0].by_key[key]).size
         return found
 
     def file(self, key: FileKey) -> ExchangeFile:
         """Return a file; raise FileNotFoundError, or PackDamaged."""
-        for _ in range(2):
+        damage: PackDamaged | None = None
+        for _ in range(_TRIES):
             if (name := self._open.get(key)) is not None:
-                try:
+                with suppress(FileNotFoundError):  # packed meanwhile
                     return _read_open(self._folder / name)
-                except FileNotFoundError:
-                    pass  # packed meanwhile
-            if (found := self._packed(key)) is not None:
-                pack, name = found
-                return ExchangeFile(name, pack.read(name), pack.entry(name).mtime_ns)
-            self._list()  # it may have been unpacked, or written, meanwhile
-        raise self._missing(key)
+            for pack in self._packs.get(key, ()):
+                try:
+                    name = pack.by_key[key]
+                    return ExchangeFile(name, pack.read(name), pack.entry(name).mtime_ns)
+                except PackDamaged as found:  # another pack may have it too
+                    damage = found
+                except (FileNotFoundError, KeyError):
+                    continue  # unpacked meanwhile
+            self._look()
+        raise damage or self._missing(key)
 
     def _missing(self, key: FileKey) -> Exception:
         number, direction = key
-        for path in packs(self._folder):
-            if damage := _damage(path):
-                return PackDamaged(f"{damage}; {direction} file {number:04d} is not in it")
+        for damage in self._damaged.values():
+            return PackDamaged(f"{damage}; {direction} file {number:04d} is not in it")
         return FileNotFoundError(f"{self._folder.name} has no {direction} file {number:04d}")
 
-    def _list(self) -> None:
-        there = exchange_files(self._folder) if self._folder.is_dir() else []
-        self._open = {key: path.name for path in there if (key := parse_file_name(path.name))}
-
-    def _packed(self, key: FileKey) -> tuple[Pack, str] | None:
-        for pack in self._packs():
-            if (name := pack.by_key.get(key)) is not None:
-                return pack, name
-        return None
-
-    def _packs(self) -> Iterator[Pack]:
-        """Yield the packs that can be read."""
-        for path in packs(self._folder):
+    def _look(self) -> None:
+        """Look where every file is: first and last among the open ones, as it may be moving."""
+        before = self._list_open()
+        self._packs, self._damaged = {}, {}
+        for path in reversed(packs(self._folder)):
             try:
-                yield _opened(path)
-            except (PackDamaged, OSError):
+                pack = _opened(path)
+            except FileNotFoundError:
                 continue
+            except PackDamaged as damage:
+                self._damaged[path] = str(damage)
+                continue
+            except OSError as error:
+                self._damaged[path] = f"{path.name} cannot be read: {error.strerror}"
+                continue
+            if pack.is_damaged:
+                self._damaged[path] = f"{path.name} is damaged"
+            for key in pack.by_key:
+                self._packs.setdefault(key, []).append(pack)
+        self._open = before | self._list_open()
+
+    def _list_open(self) -> dict[FileKey, str]:
+        there = exchange_files(self._folder) if self._folder.is_dir() else []
+        return {key: path.name for path in there if (key := parse_file_name(path.name))}
 
 
 def packs(folder: Path) -> list[Path]:
-    """The packs to read: the segments by number, and the newest pack of the older format.
+    """The packs to read: the newest pack of the older format, and the segments by number.
 
     There are several of the older format only where packing was interrupted.
     """
-    return [*segments(folder), *tar_packs(folder)[:1]]
+    return [*tar_packs(folder)[:1], *segments(folder)]
 
 
 def segments(folder: Path) -> list[Path]:
@@ -136,26 +158,20 @@ def is_pack(name: str) -> bool:
     return name.endswith((SEGMENT_SUFFIX, TAR_SUFFIX))
 
 
-def _numbered(folder: Path, suffix: str) -> list[Path]:
-    found = [path for path in folder.glob(f"*{suffix}") if path.name[0] != "."]
-    return sorted((path for path in found if not path.is_symlink()), key=pack_number)
-
-
 def pack_number(pack: Path) -> int:
     number = pack.name.partition("_")[0]
     return int(number) if number.isdecimal() and len(number) <= _DIGITS else 0
 
 
-def _damage(path: Path) -> str | None:
-    """Return what is wrong with a pack, as far as its index shows it."""
-    try:
-        return f"{path.name} is damaged" if _opened(path).is_damaged else None
-    except PackDamaged as damage:
-        return str(damage)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return f"{path.name} cannot be read: {error.strerror}"
+def _numbered(folder: Path, suffix: str) -> list[Path]:
+    found = [path for path in _children(folder) if path.name.endswith(suffix)]
+    visible = (path for path in found if path.name[0] != "." and not path.is_symlink())
+    return sorted(visible, key=pack_number)
+
+
+def _children(folder: Path) -> Iterator[Path]:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        yield from folder.iterdir()
 
 
 def _opened(path: Path) -> Pack:
@@ -168,7 +184,7 @@ def _opened(path: Path) -> Pack:
     return segment
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _segment(path: Path) -> Segment:
     return Segment(path)
 

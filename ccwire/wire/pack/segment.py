@@ -6,9 +6,9 @@ that earlier requests of the segment have already stored. Each stream is a serie
 one zstd frame, so that a file is read without decompressing the others.
 
     segment  record record record …
-    record   MAGIC, CRC-32 of all that follows, flags, then for each stream that has a piece in it:
-             [offset of the block in the stream, if the piece begins one], size, stored size,
-             and then the pieces
+    record   MAGIC, CRC-32 of the rest of the head, CRC-32 of the pieces, flags, then for each
+             stream that has a piece in it: [offset of the block in the stream, if the piece begins
+             one], size, stored size; and then the pieces
     index    one line of JSON per file: [name, size, mtime_ns, sha256, [start, length, …]]
 
 Each append is one record, whose pieces continue the frames of the records before it: the
@@ -18,12 +18,13 @@ of; reading goes on at the next record, and at the next block of each stream. Se
 to each other.
 """
 
+import itertools
 import os
 import re
 import struct
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -49,15 +50,18 @@ REQUESTS, RESPONSES, INDEX = STREAMS = range(3)
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+\.json")
 _MAGIC = b"\x9eccw"  # the first byte occurs in no JSON
-_START = struct.Struct("!4sIB")  # magic, crc, flags
+_START = struct.Struct("!4sIIB")  # magic, CRC of the head, CRC of the pieces, flags
+_CHECKED_HEAD = 8  # where the part of a head begins that its CRC is about
 _BLOCK_OFFSET = struct.Struct("!Q")
 _SIZES = struct.Struct("!II")  # of a piece: raw, stored
-_MOST_HEAD = len(STREAMS) * (_BLOCK_OFFSET.size + _SIZES.size)
+_MOST_HEAD = _START.size + len(STREAMS) * (_BLOCK_OFFSET.size + _SIZES.size)
 _BEGINS = 3  # the flag that a piece begins a block is so many bits above that it exists
+# A segment is untrusted.
 _LARGEST_RECORD = 1 << 30
-_LARGEST_LINE = 64 << 20
+_LARGEST_INDEX_BLOCK = 32 << 20
+_LARGEST_INDEX = 1 << 30
+_MOST_CHECKED = 8  # times the size of a segment, to look for the records behind a damaged one
 _STEP = 1 << 20
-_KEPT = 32 << 20  # bytes of decompressed blocks
 _MOST_WINDOW = 1 << 27
 
 
@@ -81,8 +85,8 @@ def encode_record(pieces: Sequence[Piece | None]) -> bytes:
             head += _BLOCK_OFFSET.pack(piece.begins_at)
         head += _SIZES.pack(piece.size, len(piece.stored))
         stored += piece.stored
-    rest = bytes([flags]) + head + stored
-    return _MAGIC + struct.pack("!I", zlib.crc32(rest)) + rest
+    checked = struct.pack("!IB", zlib.crc32(stored), flags) + head
+    return _MAGIC + struct.pack("!I", zlib.crc32(checked)) + checked + stored
 
 
 def encode_line(entry: PackedFile, ranges: Sequence[tuple[int, int]]) -> bytes:
@@ -120,6 +124,63 @@ class _Block:
     pieces: list[_Stored] = field(default_factory=list)
 
 
+class _Record(NamedTuple):
+    """A whole record: where its pieces are, and where it ends."""
+
+    head: bytes
+    content: int
+    pieces: list["_Head | None"]
+    end: int
+
+
+class _Head(NamedTuple):
+    """What the head of a record says of a piece."""
+
+    begins_at: int | None
+    size: int
+    stored: int
+
+
+class _IndexLine(NamedTuple):
+    """Where in the index a line is."""
+
+    block: int
+    start: int
+    end: int
+
+
+class _BlockCache:
+    """The blocks that were decompressed last, of all segments."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._blocks: dict[tuple[int, int, int], bytes] = {}
+
+    def get(self, key: tuple[int, int, int]) -> bytes | None:
+        if (found := self._blocks.pop(key, None)) is not None:
+            self._blocks[key] = found  # the newest is the last
+        return found
+
+    def add(self, key: tuple[int, int, int], data: bytes) -> None:
+        self.remove(key)
+        self._blocks[key] = data
+        self._size += len(data)
+        while self._size > self._most and len(self._blocks) > 1:
+            self.remove(next(iter(self._blocks)))
+
+    def remove(self, key: tuple[int, int, int]) -> None:
+        self._size -= len(self._blocks.pop(key, b""))
+
+    def forget(self, segment: int) -> None:
+        for key in [key for key in self._blocks if key[0] == segment]:
+            self.remove(key)
+
+
+_CACHE = _BlockCache(32 << 20)
+_NUMBERS = itertools.count()
+
+
 class Segment:
     """A segment being read; `refresh` takes in what was appended since."""
 
@@ -127,6 +188,7 @@ class Segment:
         """Raise OSError if the file cannot be read."""
         self.path = path
         self.inflated = 0  # bytes that were decompressed so far
+        self._number = next(_NUMBERS)  # in the cache
         self._seen: os.stat_result | None = None
         self._start_over()
         self.refresh()
@@ -139,9 +201,9 @@ class Segment:
         self._blocks: tuple[list[_Block], ...] = ([], [], [])
         self._is_broken = [True, True, True]  # until the next block begins
         self.by_key: dict[FileKey, str] = {}  # the names of the files
-        self._lines: dict[str, bytes] = {}  # of the index, by file name
+        self._lines: dict[str, _IndexLine] = {}
         self._indexed = 0  # blocks of the index that are in `_lines`
-        self._kept: dict[tuple[int, int], bytes] = {}
+        _CACHE.forget(self._number)
 
     @property
     def names(self) -> list[str]:
@@ -161,38 +223,43 @@ class Segment:
     def read(self, name: str) -> bytes:
         """Return a file's bytes; raise PackDamaged if they are not what they were."""
         entry, ranges = self._parsed(name)
-        stream = stream_of(name)
+        try:
+            data = self.content(stream_of(name), ranges)
+        except PackDamaged as damage:
+            raise PackDamaged(f"{name} cannot be read: {damage}") from damage
+        return check(entry, data, self.path.name)
+
+    def content(self, stream: int, ranges: Iterable[tuple[int, int]]) -> bytes:
+        """Return ranges of a stream; raise PackDamaged if they are not there."""
         with open_regular(self.path, follow=False, buffering=0) as file:
-            parts = [self._range(file, stream, name, *place) for place in ranges]
-        return check(entry, b"".join(parts), self.path.name)
+            return b"".join(part for place in ranges for part in self._range(file, stream, *place))
 
     def forget(self) -> None:
         """Forget decompressed blocks, so that the next read is from the disk."""
-        self._kept.clear()
+        _CACHE.forget(self._number)
 
     def refresh(self) -> None:
         """Read what was appended since; all of it anew if anything else has changed."""
         with open_regular(self.path, follow=False, buffering=0) as file:
             status = os.fstat(file.fileno())
-            if not (self._may_be_appended_to(status) and self._is_the_same(file)):
+            if _is_same(self._seen, status):
+                return
+            if not (self._may_be_appended_to(status) and self._begins_as_before(file)):
                 self._start_over()
             self._seen = status
             before = self.end
-            for position, pieces in self._records(file, status.st_size):
-                self._take(position, pieces)
+            for record in self._records(file, status.st_size):
+                self._take(record)
             if self.end > before:
                 self._read_index(file)
 
     def _may_be_appended_to(self, now: os.stat_result) -> bool:
-        """Whether a file may be the one from before, with or without more at its end."""
         before = self._seen
-        if before is None or (before.st_dev, before.st_ino) != (now.st_dev, now.st_ino):
+        if before is None or before.st_size >= now.st_size:
             return False
-        return now.st_size > before.st_size or (
-            (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-        )
+        return (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino)
 
-    def _is_the_same(self, file: BinaryIO) -> bool:
+    def _begins_as_before(self, file: BinaryIO) -> bool:
         """Whether the last record is where it was: a new file may have a deleted one's inode."""
         position, head = self._last
         return _read_at(file, position, len(head)) == head
@@ -204,77 +271,75 @@ class Segment:
             size = os.fstat(file.fileno()).st_size
             return self.end < size and _is_cut_off(file, self.end, size)
 
-    def _records(
-        self, file: BinaryIO, size: int
-    ) -> Iterator[tuple[int, list[tuple[int | None, int, int] | None]]]:
-        """Yield the whole records from `end` on: the position of the content, and its pieces."""
-        position = self.end
+    def _records(self, file: BinaryIO, size: int) -> Iterator[_Record]:
+        """Yield the whole records from `end` on."""
+        position, most = self.end, _MOST_CHECKED * size
         while position < size:
-            found = _record_at(file, position, size)
-            if found is None:
-                following = _next_record(file, position + 1, size)
-                if following is None and _is_cut_off(file, position, size):
-                    return
-                self.is_damaged = True
-                self._is_broken = [True, True, True]
-                position = size if following is None else following
+            record, checked = _record_at(file, position, size)
+            most -= checked
+            if record is not None:
+                self._last = position, record.head
+                self.end = position = record.end
+                yield record
                 continue
-            content, pieces, end = found
-            self._last = position, _read_at(file, position, content - position)
-            self.end = position = end
-            yield content, pieces
+            following, checked = _next_record(file, position + 1, size, most)
+            most -= checked
+            if following is None and _is_cut_off(file, position, size):
+                return
+            self.is_damaged = True
+            self._is_broken = [True, True, True]
+            position = size if following is None else following
 
-    def _take(self, position: int, pieces: list[tuple[int | None, int, int] | None]) -> None:
-        for stream, piece in enumerate(pieces):
+    def _take(self, record: _Record) -> None:
+        position = record.content
+        for stream, piece in enumerate(record.pieces):
             if piece is None:
                 continue
-            begins_at, size, stored = piece
             blocks = self._blocks[stream]
-            if begins_at is not None:
-                if begins_at < self.sizes[stream]:
-                    self.is_damaged = True  # blocks do not overlap
-                    self._is_broken[stream] = True
-                else:
-                    blocks.append(_Block(begins_at))
-                    self.sizes[stream] = begins_at
-                    self._is_broken[stream] = False
+            if piece.begins_at is not None:
+                self._is_broken[stream] = piece.begins_at < self.sizes[stream]  # they overlap
+                self.is_damaged |= self._is_broken[stream]
+                if not self._is_broken[stream]:
+                    blocks.append(_Block(piece.begins_at))
+                    self.sizes[stream] = piece.begins_at
             if not self._is_broken[stream]:
-                blocks[-1].pieces.append(_Stored(position, stored, size))
-                blocks[-1].size += size
-                self.sizes[stream] += size
-                self._kept.pop((stream, len(blocks) - 1), None)
-            position += stored
+                blocks[-1].pieces.append(_Stored(position, piece.stored, piece.size))
+                blocks[-1].size += piece.size
+                self.sizes[stream] += piece.size
+                _CACHE.remove((self._number, stream, len(blocks) - 1))
+            position += piece.stored
 
     def _read_index(self, file: BinaryIO) -> None:
         blocks = self._blocks[INDEX]
         for number in range(max(0, self._indexed - 1), len(blocks)):
-            try:
-                data = self._inflate(file, blocks[number])
-            except PackDamaged:
+            too_large = blocks[number].size > _LARGEST_INDEX_BLOCK
+            if too_large or sum(block.size for block in blocks) > _LARGEST_INDEX:
                 self.is_damaged = True
                 continue
-            for line in data.split(b"\n"):
-                if line:
-                    self._note(line)
+            try:
+                self._note_lines(number, self._block(file, INDEX, number))
+            except PackDamaged:
+                self.is_damaged = True
         self._indexed = len(blocks)
 
-    def _note(self, line: bytes) -> None:
-        end = line.find(b'"', 2)
-        try:
-            name = line[2:end].decode() if line.startswith(b'["') and end > 0 else ""
-        except UnicodeDecodeError:
-            name = ""
-        key = parse_file_name(name)
-        if key is None or not is_packable(name) or len(line) > _LARGEST_LINE:
-            self.is_damaged = True
-        elif self.by_key.setdefault(key, name) == name:
-            self._lines[name] = line
+    def _note_lines(self, block: int, data: bytes) -> None:
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            name = _name_in(data, start, end)
+            key = parse_file_name(name)
+            if key is None or not is_packable(name):
+                self.is_damaged = True
+            elif self.by_key.setdefault(key, name) == name:
+                self._lines.setdefault(name, _IndexLine(block, start, end))
+            start = end + 1
+        self.is_damaged |= start < len(data)
 
     def _parsed(self, name: str) -> tuple[PackedFile, list[tuple[int, int]]]:
-        pack = self.path.name
+        pack, line = self.path.name, self._lines[name]
+        with open_regular(self.path, follow=False, buffering=0) as file:
+            text = self._block(file, INDEX, line.block)[line.start : line.end]
         try:
-            values = orjson.loads(self._lines[name])
-            listed, size, mtime_ns, sha256, numbers = values
+            listed, size, mtime_ns, sha256, numbers = orjson.loads(text)
             ranges = list(zip(numbers[::2], numbers[1::2], strict=True))
         except (ValueError, TypeError, LookupError) as error:
             raise PackDamaged(f"{pack} lists {name} in an unknown form") from error
@@ -282,35 +347,29 @@ class Segment:
             {"name": listed, "size": size, "mode": MODE, "mtime_ns": mtime_ns, "sha256": sha256},
             pack,
         )
-        is_sound = all(
-            isinstance(number, int) and 0 <= number <= LARGEST_PACK for number in numbers
-        )
+        is_sound = all(type(number) is int and 0 <= number <= LARGEST_PACK for number in numbers)
         if not is_sound or sum(length for _, length in ranges) != size or listed != name:
             raise PackDamaged(f"{pack} lists {name} with ranges that do not fit its size")
         return entry, ranges
 
-    def _range(self, file: BinaryIO, stream: int, name: str, start: int, length: int) -> bytes:
-        """Return a range of a stream, which may begin in one block and end in a later one."""
+    def _range(self, file: BinaryIO, stream: int, start: int, length: int) -> Iterator[bytes]:
+        """Yield a range of a stream, which may begin in one block and end in a later one."""
         blocks = self._blocks[stream]
-        parts = []
         number = bisect_right(blocks, start, key=lambda block: block.start) - 1
         while length:
             block = blocks[number] if 0 <= number < len(blocks) else None
             if block is None or not block.start <= start < block.start + block.size:
-                raise PackDamaged(f"{name} is in a damaged part of {self.path.name}")
-            data = self._content(file, stream, number)
+                raise PackDamaged(f"it is in a damaged part of {self.path.name}")
+            data = self._block(file, stream, number)
             part = data[start - block.start : start - block.start + length]
-            parts.append(part)
+            yield part
             start, length, number = start + len(part), length - len(part), number + 1
-        return b"".join(parts)
 
-    def _content(self, file: BinaryIO, stream: int, number: int) -> bytes:
-        key = (stream, number)
-        if (data := self._kept.get(key)) is None:
+    def _block(self, file: BinaryIO, stream: int, number: int) -> bytes:
+        key = (self._number, stream, number)
+        if (data := _CACHE.get(key)) is None:
             data = self._inflate(file, self._blocks[stream][number])
-            self._kept[key] = data
-            while sum(map(len, self._kept.values())) > _KEPT and len(self._kept) > 1:
-                del self._kept[next(iter(self._kept))]
+            _CACHE.add(key, data)
         return data
 
     def _inflate(self, file: BinaryIO, block: _Block) -> bytes:
@@ -333,37 +392,39 @@ class Segment:
         return b"".join(parts)
 
 
-def _record_at(
-    file: BinaryIO, position: int, size: int
-) -> tuple[int, list[tuple[int | None, int, int] | None], int] | None:
-    """Return a record's content, pieces and end; None unless a whole one begins there."""
-    data = _read_at(file, position, _START.size + _MOST_HEAD)
+def _name_in(data: bytes, start: int, end: int) -> str:
+    """Return the name in an index line; empty if there is none."""
+    quote = data.find(b'"', start + 2, end)
+    is_line = data.startswith(b'["', start) and quote > 0
+    return data[start + 2 : quote].decode("utf-8", "replace") if is_line else ""
+
+
+def _record_at(file: BinaryIO, position: int, size: int) -> tuple[_Record | None, int]:
+    """Return the record that begins there, if a whole one does, and how many bytes were checked."""
+    data = _read_at(file, position, _MOST_HEAD)
     parsed = _parse_head(data)
     if parsed is None:
-        return None
+        return None, 0
     pieces, head = parsed
-    content = position + head
-    end = content + sum(piece[2] for piece in pieces if piece)
+    content = position + len(head)
+    end = content + sum(piece.stored for piece in pieces if piece)
     if end > size or end - position > _LARGEST_RECORD:
-        return None
-    crc = zlib.crc32(data[_START.size - 1 : head])
-    at = content
-    while at < end:
-        part = _read_at(file, at, min(_STEP, end - at))
-        if not part:
-            return None
+        return None, 0
+    crc, at = 0, content
+    while at < end and (part := _read_at(file, at, min(_STEP, end - at))):
         crc = zlib.crc32(part, crc)
         at += len(part)
-    return (content, pieces, end) if crc == _START.unpack_from(data)[1] else None
+    is_whole = at == end and crc == _START.unpack_from(head)[2]
+    return _Record(head, content, pieces, end) if is_whole else None, end - position
 
 
-def _parse_head(data: bytes) -> tuple[list[tuple[int | None, int, int] | None], int] | None:
-    """Return the pieces of a record (begins at, size, stored size) and the size of its head."""
+def _parse_head(data: bytes) -> tuple[list[_Head | None], bytes] | None:
+    """Return what a head says of each piece, and the head; None if it is not whole."""
     if len(data) < _START.size or not data.startswith(_MAGIC):
         return None
-    flags = _START.unpack_from(data)[2]
+    _, crc, _, flags = _START.unpack_from(data)
     at = _START.size
-    pieces: list[tuple[int | None, int, int] | None] = []
+    pieces: list[_Head | None] = []
     try:
         for stream in STREAMS:
             if not flags & 1 << stream:
@@ -373,39 +434,57 @@ def _parse_head(data: bytes) -> tuple[list[tuple[int | None, int, int] | None], 
             if flags & 1 << (stream + _BEGINS):
                 (begins_at,) = _BLOCK_OFFSET.unpack_from(data, at)
                 at += _BLOCK_OFFSET.size
-            size, stored = _SIZES.unpack_from(data, at)
+            pieces.append(_Head(begins_at, *_SIZES.unpack_from(data, at)))
             at += _SIZES.size
-            pieces.append((begins_at, size, stored))
     except struct.error:
         return None
-    return pieces, at
+    return (pieces, data[:at]) if zlib.crc32(data[_CHECKED_HEAD:at]) == crc else None
 
 
-def _next_record(file: BinaryIO, position: int, size: int) -> int | None:
-    """Return where the next whole record begins."""
+def _next_record(file: BinaryIO, position: int, size: int, most: int) -> tuple[int | None, int]:
+    """Return where the next whole record begins, and how many bytes were checked for it."""
     overlap = len(_MAGIC) - 1
+    checked = 0
     while position < size:
         data = _read_at(file, position, _STEP)
         at = data.find(_MAGIC)
-        while at >= 0:
-            if _record_at(file, position + at, size) is not None:
-                return position + at
+        while at >= 0 and checked <= most:
+            record, more = _record_at(file, position + at, size)
+            checked += more
+            if record is not None:
+                return position + at, checked
             at = data.find(_MAGIC, at + 1)
-        if position + len(data) >= size:
-            return None
+        if position + len(data) >= size or checked > most:
+            break
         position += max(1, len(data) - overlap)
-    return None
+    return None, checked
 
 
 def _is_cut_off(file: BinaryIO, position: int, size: int) -> bool:
     """Whether the file ends in the beginning of a record that was not written to its end."""
-    data = _read_at(file, position, _START.size + _MOST_HEAD)
+    data = _read_at(file, position, _MOST_HEAD)
     if not _MAGIC.startswith(data[: len(_MAGIC)]):
         return False
     parsed = _parse_head(data)
-    if parsed is None:
-        return len(data) < _START.size + _MOST_HEAD
-    return position + parsed[1] + sum(piece[2] for piece in parsed[0] if piece) > size
+    if parsed is None:  # a whole head that is not as it was written is damaged
+        return len(data) < _head_size(data)
+    return position + len(parsed[1]) + sum(piece.stored for piece in parsed[0] if piece) > size
+
+
+def _head_size(data: bytes) -> int:
+    """Return the size of the head that begins with these bytes."""
+    if len(data) < _START.size:
+        return _START.size
+    flags = data[_START.size - 1]
+    there = sum(bool(flags & 1 << stream) for stream in STREAMS)
+    begin = sum(bool(flags & 9 << stream == 9 << stream) for stream in STREAMS)
+    return _START.size + there * _SIZES.size + begin * _BLOCK_OFFSET.size
+
+
+def _is_same(before: os.stat_result | None, now: os.stat_result) -> bool:
+    if before is None or (before.st_dev, before.st_ino) != (now.st_dev, now.st_ino):
+        return False
+    return (before.st_size, before.st_mtime_ns) == (now.st_size, now.st_mtime_ns)
 
 
 def _read_at(file: BinaryIO, position: int, size: int) -> bytes:

@@ -174,3 +174,49 @@ def test_empty_and_odd_files_come_back(tmp_path: Path) -> None:
     before = all_there(tmp_path)
     pack_files(tmp_path)
     assert all_there(tmp_path) == before
+
+
+def test_a_file_in_an_older_segment_is_not_stored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("addon.storage.segments._LEAST_SEGMENT", 5_000)
+    monkeypatch.setattr("addon.storage.segments._REPEATED", 1)
+    writer = SegmentWriter(tmp_path)
+    for number in range(1, 21):
+        writer.append([request(tmp_path, number, [noise(number)])])
+    assert len(segments(tmp_path)) > 2
+    before = stored(tmp_path)
+    files = exchange_files(tmp_path)
+    assert SegmentWriter(tmp_path).append(files) == files
+    assert writer.append(files) == files
+    assert stored(tmp_path) == before
+
+
+def test_a_damaged_copy_of_a_file_is_stored_again_and_read_from_there(tmp_path: Path) -> None:
+    write_files(tmp_path, range(1, 9))
+    before = all_there(tmp_path)
+    SegmentWriter(tmp_path).append(exchange_files(tmp_path))
+    (segment,) = segments(tmp_path)
+    data = bytearray(segment.read_bytes())
+    data[60] ^= 0xFF
+    segment.write_bytes(data)
+    pack_files(tmp_path)
+    assert all_there(tmp_path) == before
+
+
+def test_many_agents_share_what_they_have_also_after_a_pause(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path)
+    contexts = {agent: [noise(100 * agent, 20_000)] for agent in range(12)}
+    number = 0
+    for turn in range(4):
+        for texts in contexts.values():
+            number += 1
+            texts.append(noise(1000 + number, 400))
+            path = request(tmp_path, number, texts)
+            writer.append([path])
+            path.unlink()
+        if turn % 2:
+            writer.forget()
+        else:
+            writer = SegmentWriter(tmp_path)
+    assert stored(tmp_path) < 1.3 * 12 * 20_000

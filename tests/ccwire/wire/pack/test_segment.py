@@ -1,6 +1,7 @@
 """A segment gives back each file as it was, reads little for it, and loses little when damaged."""
 
 import random
+import zlib
 from pathlib import Path
 
 import orjson
@@ -17,6 +18,7 @@ from ccwire.wire.pack.segment import INDEX, REQUESTS, Piece, Segment, encode_lin
 from tests.addon.storage.exchange_files import pack_files, write_files
 
 NAME = "0001_req_v1_messages.json"
+MAGIC = bytes.fromhex("9e636377")
 
 
 @pytest.fixture
@@ -156,6 +158,52 @@ def test_a_flipped_byte_loses_what_depends_on_it_and_nothing_else(segment: Segme
     assert len(found) >= 78, "damage at the end loses only what is there"
 
 
+def test_a_bit_of_a_head_that_flipped_is_damage_and_not_a_record_cut_off(
+    segment: Segment,
+) -> None:
+    data = segment.path.read_bytes()
+    last = data.rindex(MAGIC)
+    for position in range(last, last + 37):
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[position] ^= 1 << bit
+            segment.path.write_bytes(flipped)
+            found = Segment(segment.path)
+            assert found.is_damaged, (position - last, bit)
+            assert not found.is_cut_off
+
+
+def test_false_heads_do_not_take_time_beyond_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed = 100_000
+    false = encode_record([Piece(1, bytes(claimed), 0), None, None])[: -claimed - 4] + b"wrong"
+    path = tmp_path / "0001_pack.seg"
+    path.write_bytes(false * 6000)
+    checked = 0
+
+    def counted(data: bytes, crc: int = 0) -> int:
+        nonlocal checked
+        checked += len(data)
+        return zlib_crc32(data, crc)
+
+    zlib_crc32 = zlib.crc32
+    monkeypatch.setattr("ccwire.wire.pack.segment.zlib.crc32", counted)
+    found = Segment(path)
+    assert found.is_damaged
+    assert found.names == []
+    assert checked < 12 * path.stat().st_size
+
+
+def test_an_index_of_nothing_but_lines_takes_no_memory(tmp_path: Path) -> None:
+    lines = b"\n" * (64 << 20)
+    path = tmp_path / "0001_pack.seg"
+    path.write_bytes(encode_record([None, None, Piece(len(lines), frame(lines), 0)]))
+    found = Segment(path)
+    assert found.is_damaged
+    assert found.inflated == 0
+
+
 def test_what_follows_a_damaged_block_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +270,6 @@ def test_a_made_up_segment_is_read(tmp_path: Path) -> None:
         f'["{NAME}",4,1,"x",[0,true,0,3]]\n'.encode(),
         f'["{NAME}",4,1,"x"]\n'.encode(),
         f'["{NAME}",4,1,"x",{{}}]\n'.encode(),
-        f'["{NAME}"'.encode(),
     ],
 )
 def test_an_odd_line_is_damage(tmp_path: Path, line: bytes) -> None:
@@ -230,8 +277,23 @@ def test_an_odd_line_is_damage(tmp_path: Path, line: bytes) -> None:
         Segment(false_segment(tmp_path, line)).read(NAME)
 
 
+def test_a_line_without_an_end_is_damage(tmp_path: Path) -> None:
+    found = Segment(false_segment(tmp_path, encode_line(entry(), [(0, 4)])[:-1]))
+    assert found.names == []
+    assert found.is_damaged
+
+
 @pytest.mark.parametrize(
-    "name", ["../x", "/etc/0001_req_x.json", "0001_req_/../x.json", "x", "", "0001_req_\x1b.json"]
+    "name",
+    [
+        "../x",
+        "/etc/0001_req_x.json",
+        "0001_req_/../x.json",
+        "x",
+        "",
+        "0001_req_\x1b.json",
+        "1" * 5000 + "_req_x.json",
+    ],
 )
 def test_a_name_that_is_no_exchange_files_is_not_listed(tmp_path: Path, name: str) -> None:
     found = Segment(false_segment(tmp_path, encode_line(entry(name=name), [(0, 4)])))
