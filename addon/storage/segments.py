@@ -8,6 +8,7 @@ grown large in proportion to the requests in it, is not appended to any more.
 import hashlib
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -38,7 +39,8 @@ _MOST_PIECES = 64  # of a block: damage to one breaks those behind it
 _LARGEST = {REQUESTS: 64 << 20, RESPONSES: 16 << 20}  # the API takes no larger requests
 _RECORD = 8 << 20  # bytes of files to append at once
 _LEAST_SEGMENT = 512 << 10
-_REPEATED = 4  # a segment grows to this many times its largest request: the next repeats that
+_REPEATED = 4  # a segment grows to this many times what the next one will repeat of it:
+_RECENT = 64  # what the last requests have, of all agents that take turns
 _LEAST_CHUNK = 256
 _MOST_CHUNK = 8 << 10
 # The end of a string, and the beginning of a message, of the system prompt and of the tools.
@@ -77,7 +79,8 @@ class SegmentWriter:
         self._streams = [_Stream() for _ in STREAMS]
         self._known: dict[bytes, int] = {}  # where in its stream each chunk of a request is
         self._learned: set[tuple[int, int]] = set()  # ranges whose chunks are known
-        self._largest = 0  # request in the segment
+        self._recent: deque[list[tuple[int, int]]] = deque(maxlen=_RECENT)  # ranges of requests
+        self._full_at = 0  # bytes, before which the segment is not full
         self._older: dict[str, Path] = {}  # the segments before it, by the names of their files
         self._before: list[Path] = []
 
@@ -124,8 +127,14 @@ class SegmentWriter:
         if segment.is_cut_off:
             _truncate(segment.path, segment.end)
             segment.refresh()
-        is_full = segment.end >= max(_LEAST_SEGMENT, _REPEATED * self._largest)
-        return self._create(first) if is_full or segment.is_damaged else segment
+        return self._create(first) if segment.is_damaged or self._is_full(segment) else segment
+
+    def _is_full(self, segment: Segment) -> bool:
+        """Whether the next segment would repeat little of this one, in proportion to its size."""
+        if segment.end < max(_LEAST_SEGMENT, self._full_at):
+            return False
+        self._full_at = _REPEATED * _covered(self._recent)
+        return segment.end >= self._full_at
 
     def _create(self, first: Path) -> Segment:
         number = max([pack_number(first), *(pack_number(p) + 1 for p in segments(self._folder))])
@@ -147,7 +156,8 @@ class SegmentWriter:
         self._segment = segment
         self._known.clear()
         self._learned.clear()
-        self._largest = 0
+        self._recent.clear()
+        self._full_at = 0
         self._learn(segment)
         return segment
 
@@ -158,8 +168,9 @@ class SegmentWriter:
             if stream_of(name) != REQUESTS:
                 continue
             try:
-                self._largest = max(self._largest, segment.entry(name).size)
-                for place in set(segment.ranges(name)) - self._learned:
+                ranges = segment.ranges(name)
+                self._recent.append(ranges)
+                for place in set(ranges) - self._learned:
                     self._learned.add(place)
                     self._known.update(_placed_chunks(segment, *place))
             except PackDamaged:
@@ -200,7 +211,8 @@ class SegmentWriter:
             else:
                 ranges.append((start, len(chunk)))
         if stream == REQUESTS:
-            self._largest = max(self._largest, len(file.data))
+            self._recent.append(ranges)
+            self._learned.update(ranges)
         return encode_line(file.entry, ranges)
 
 
@@ -272,6 +284,15 @@ def _placed_chunks(segment: Segment, start: int, length: int) -> Iterator[tuple[
     for chunk in _chunks(segment.content(REQUESTS, [(start, length)])):
         yield _key(chunk), start
         start += len(chunk)
+
+
+def _covered(requests: Iterable[list[tuple[int, int]]]) -> int:
+    """Return how many bytes of their stream these requests have together."""
+    total = end = 0
+    for start, length in sorted({place for ranges in requests for place in ranges}):
+        total += max(0, start + length - max(start, end))
+        end = max(end, start + length)
+    return total
 
 
 def _key(chunk: bytes) -> bytes:
