@@ -57,6 +57,7 @@ logger = logging.getLogger("ccwire")
 
 _IDLE_SECONDS = 0.05  # short, so that the next request does not wait
 _CLOSING_SECONDS = 2.0
+_FOLDERS_AT_ONCE = 20
 _MOST_UNWRITTEN = 1 << 20  # bytes of lines, after which the part file does not wait for the batch
 _PATIENCE_SECONDS = 15.0  # longer than any client takes to identify its session
 
@@ -82,6 +83,7 @@ class Recorder:
         self._adoption = Adoption(store)
         self._drift = DriftWatch(self._note_drift)
         self._logged: set[str] = set()
+        self._before: list[Path] | None = None  # folders of sessions to look at
         self._left: dict[str, LeftPart] = {}  # of exchanges that are replayed
         self._done: frozenset[str] = frozenset()  # flows that are replayed, but recorded already
 
@@ -233,6 +235,7 @@ class Recorder:
         patient_until = time.time() - _PATIENCE_SECONDS
         self._moved(self._pending.file_by_ids(patient_until, _IDLE_SECONDS))
         self._drift.look(_IDLE_SECONDS)
+        self._take_up_folders()
         self._rolling.work(_IDLE_SECONDS, self._has_ended)
 
     def close(self) -> None:
@@ -252,6 +255,14 @@ class Recorder:
         self._moved(self._pending.file_under_run())
         self._drift.look(_CLOSING_SECONDS)
         self._rolling.close()
+
+    def _take_up_folders(self) -> None:
+        """Look at some of the sessions from before, for exchanges that were left to be packed."""
+        if self._before is None:
+            root = self._store.root
+            self._before = self._store.session_folders() if root.is_dir() else []
+        for _ in range(min(_FOLDERS_AT_ONCE, len(self._before))):
+            self._rolling.take_up(self._before.pop())
 
     def _has_ended(self, session_id: str) -> bool:
         entry = self._lookup.entry(session_id)

@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Literal
 
 from addon.storage.files import locked, open_file, sync_folder, write_all
+from addon.storage.folder import read_lines
 from addon.storage.segments import SegmentWriter, can_pack
 from ccwire.wire.format import EXCHANGES, MANIFEST, PART_SUFFIX, parse_file_name
-from ccwire.wire.pack.files import PackDamaged, PackedFile, described, exchange_files
-from ccwire.wire.pack.reader import Pack, open_pack, segments, tar_packs
+from ccwire.wire.pack.files import (
+    PackDamaged,
+    PackedFile,
+    as_ranges,
+    described,
+    exchange_files,
+)
+from ccwire.wire.pack.reader import ExchangeFiles, Pack, open_pack, segments, tar_packs
 
 _QUIET_SECONDS = 10.0  # a session written to within this time counts as active
 _TEMPORARY = re.compile(r"\.(?:packing|\d{4,}_(?:req|resp)_.+\.json)\.[0-9a-f]{16}\.tmp")
@@ -111,6 +118,9 @@ def unpack_session(folder: Path, *, keep: bool = False, now: float | None = None
             _restore(path, folder, restored, lost)
         sync_folder(folder)
         if lost:
+            listed = (line.sequence for line in read_lines(folder / EXCHANGES))
+            if numbers := ExchangeFiles(folder).lost(listed):
+                lost.append(f"lost: {as_ranges(numbers)}")
             raise PackDamaged("; ".join(lost))
         for path in [] if keep else found:
             path.unlink()

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from addon.storage.pack import open_numbers, pack_some
 from addon.storage.segments import SegmentWriter
-from ccwire.wire.format import UNKNOWN, Exchange
+from ccwire.wire.format import EXCHANGES, UNKNOWN, Exchange
 from ccwire.wire.pack.files import PackDamaged
+from ccwire.wire.pack.reader import segments
 
 logger = logging.getLogger("ccwire")
 
@@ -71,6 +72,17 @@ class Rolling:
                 session.telemetry.add(line.sequence)
         for other in list(self._sessions.values())[:-_MOST_WRITERS]:
             other.writer.forget()
+
+    def take_up(self, folder: Path) -> None:
+        """Note a session that a killed proxy has left half packed, if nobody writes to it."""
+        if self._keep_open is None or folder.name == UNKNOWN or folder in self._sessions:
+            return
+        try:
+            written = (folder / EXCHANGES).stat().st_mtime
+        except OSError:
+            return
+        if time.time() - written > _IDLE_SECONDS and segments(folder) and open_numbers(folder):
+            self.finished(folder, ())
 
     def catch_up(self, seconds: float) -> None:
         """Pack what has waited too long for an idle moment, for at most about so long."""

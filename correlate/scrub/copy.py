@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from ccwire.wire.endpoints import kind_of
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN, file_name
 from ccwire.wire.json_text import parse_json
+from ccwire.wire.pack.files import PackDamaged, as_ranges
 from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.vocabulary import Direction
@@ -134,6 +135,9 @@ class Scrubbing:
         mine = None if own else self._assigned(capture, part)
         proven = self._proven(capture, part)
         files = ExchangeFiles(capture)
+        if lost := files.lost(exchange.sequence for exchange in read_exchanges(capture)):
+            packs = ", ".join(path.name for path in files.damaged())
+            raise PackDamaged(f"{packs} in {capture.name}: exchanges {as_ranges(lost)} are lost")
         for key in files.all_keys():
             number, direction = key
             if mine is None or number in mine:

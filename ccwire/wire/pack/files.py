@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -76,6 +77,17 @@ def listed(name: str, status: os.stat_result, sha256: str) -> PackedFile:
         raise PackDamaged(f"{name} is too large to pack")
     written_at = min(max(status.st_mtime_ns, 0), _LATEST)
     return PackedFile(name, status.st_size, MODE, written_at, sha256)
+
+
+def as_ranges(numbers: Sequence[int]) -> str:
+    """Return sorted numbers as people read them: `4 to 6, 9`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
 def check(listed: PackedFile, data: bytes, pack: str) -> bytes:

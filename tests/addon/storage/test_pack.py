@@ -131,16 +131,17 @@ def test_a_pack_of_the_older_format_is_unpacked_too(folder: Path) -> None:
 
 def test_unpacking_a_damaged_segment_restores_the_rest_and_names_the_lost(folder: Path) -> None:
     before = contents(folder)
-    writer = SegmentWriter(folder)
     for path in exchange_files(folder):
-        writer.append([path])
+        SegmentWriter(folder).append([path])
         path.unlink()
     (segment,) = segments(folder)
     data = bytearray(segment.read_bytes())
-    data[-30] ^= 0xFF  # in the last record
+    second = data.index(b"\x9eccw", 1)
+    data[second + 45] ^= 0xFF  # of the response of exchange 1
     segment.write_bytes(data)
-    with pytest.raises(PackDamaged, match=segment.name):
+    with pytest.raises(PackDamaged, match=segment.name) as damage:
         unpack_session(folder, now=LATER)
+    assert str(damage.value) == "0001_pack.seg is damaged; lost: 1"
     assert segment.exists()
     assert {**before, **contents(folder)} == before
     assert len(contents(folder)) == len(before) - 1

@@ -1,5 +1,6 @@
 """Older exchanges of a running session are packed, the newest stay open, and nothing is lost."""
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 
 from addon.storage.keep_open import parse_keep_open
 from addon.storage.rolling import Rolling
-from ccwire.wire.format import PART_SUFFIX, Exchange
+from ccwire.wire.format import EXCHANGES, PART_SUFFIX, Exchange
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import segments
 from ccwire.wire.vocabulary import EndpointKind
@@ -156,6 +157,30 @@ def test_files_from_before_are_packed_too(session: Session) -> None:
     session.add(1)
     session.idle()
     assert session.open == [8, 9, 10]
+
+
+def test_what_a_killed_proxy_has_left_half_packed_is_taken_up(session: Session) -> None:
+    session.add(5)
+    session.idle()
+    (session.folder / EXCHANGES).touch()
+    next_one = Rolling(3)
+    next_one.take_up(session.folder)
+    next_one.close()
+    assert session.open == [3, 4, 5], "it was written to a moment ago"
+    os.utime(session.folder / EXCHANGES, (1, 1))
+    next_one.take_up(session.folder)
+    next_one.close()
+    assert session.open == []
+
+
+def test_a_session_that_was_unpacked_is_not_taken_up(session: Session) -> None:
+    session.add(5)
+    (session.folder / EXCHANGES).touch()
+    os.utime(session.folder / EXCHANGES, (1, 1))
+    next_one = Rolling(3)
+    next_one.take_up(session.folder)
+    next_one.close()
+    assert session.open == [1, 2, 3, 4, 5]
 
 
 def test_under_load_it_waits_until_there_is_much_to_pack(session: Session) -> None:

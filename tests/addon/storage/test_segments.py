@@ -122,6 +122,7 @@ def test_a_large_segment_is_followed_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("addon.storage.segments._LEAST_SEGMENT", 20_000)
+    monkeypatch.setattr("addon.storage.segments._RECENT", 1)
     writer = SegmentWriter(tmp_path)
     for number in range(1, 41):
         path = request(tmp_path, number, [noise(number)])
@@ -181,6 +182,7 @@ def test_a_file_in_an_older_segment_is_not_stored_again(
 ) -> None:
     monkeypatch.setattr("addon.storage.segments._LEAST_SEGMENT", 5_000)
     monkeypatch.setattr("addon.storage.segments._REPEATED", 1)
+    monkeypatch.setattr("addon.storage.segments._RECENT", 1)
     writer = SegmentWriter(tmp_path)
     for number in range(1, 21):
         writer.append([request(tmp_path, number, [noise(number)])])

@@ -1,14 +1,16 @@
 """An exchange file is found wherever it is: open, in a segment, or in an older pack."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import orjson
 import pytest
 
+from addon.storage.segments import SegmentWriter
 from ccwire.wire.format import file_name
-from ccwire.wire.pack.files import PackDamaged, exchange_files
+from ccwire.wire.pack.files import PackDamaged, as_ranges, exchange_files
 from ccwire.wire.pack.reader import ExchangeFiles, packs, segments, tar_packs
 from correlate.captures.folder import read_request, read_response, request_file, response_file
 from tests.addon.storage.exchange_files import all_there, pack_files
@@ -120,3 +122,22 @@ def test_only_the_newest_of_the_older_packs_is_read(folder: Path) -> None:
     kept.rename(older)
     assert tar_packs(folder) == [newer, older]
     assert packs(folder) == [newer]
+
+
+def test_the_exchanges_that_a_damaged_segment_lacks_are_named(folder: Path) -> None:
+    for path in exchange_files(folder):
+        SegmentWriter(folder).append([path])
+        path.unlink()
+    (segment,) = segments(folder)
+    data = bytearray(segment.read_bytes())
+    records = [m.start() for m in re.finditer(rb"\x9eccw", data)]
+    data[records[4] + 45] ^= 0xFF  # the request of exchange 3
+    data[records[7] + 45] ^= 0xFF  # the response of exchange 4
+    segment.write_bytes(data)
+    files = ExchangeFiles(folder)
+    assert files.lost(range(1, 6)) == [4]
+    assert files.damaged() == [segment]
+    with pytest.raises(PackDamaged, match=r"0001_pack\.seg is damaged; req file 0003 is not in it"):
+        files.file((3, "req"))
+    assert files.file((3, "resp")).name == file_name(3, "resp", "/v1/messages")
+    assert as_ranges([1, 2, 3, 5, 8, 9]) == "1 to 3, 5, 8 to 9"
