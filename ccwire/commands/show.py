@@ -189,7 +189,9 @@ def _found(wanted: str, captures: CaptureFolders, claude_dir: Path) -> CapturedS
 def _read_list(listed: _Listed) -> list[ListedExchange]:
     capture = listed.session.capture
     in_flight = parts_in(capture)
-    return listed_exchanges(capture, listed.exchanges, in_flight, listed.most_bytes, redacted)
+    return listed_exchanges(
+        capture, listed.exchanges, in_flight, listed.most_bytes, redacted, whole=listed.full
+    )
 
 
 def _print_list_json(listed: _Listed) -> None:
@@ -205,7 +207,7 @@ def _print_list(listed: _Listed) -> None:
     read = newest_within(listed.exchanges, listed.most_bytes)
 
     def print_to(to: SafeConsole) -> None:
-        print_list(to, listed.session.session_id, rows)
+        print_list(to, listed.session.session_id, rows, full=listed.full)
         if len(read) < len(newest_within(listed.exchanges, None)):
             to.print("Texts are those of the newest calls only; --full reads all of them.")
         if rows:

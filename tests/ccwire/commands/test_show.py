@@ -112,7 +112,7 @@ def error(root: Path, *arguments: str) -> str:
 
 
 def test_without_a_number_the_exchanges_are_listed(root: Path) -> None:
-    rows = [line.split() for line in printed(root).splitlines()[4:9]]
+    rows = [line.split() for line in printed(root, width=160).splitlines()[2:7]]
     assert [(row[0], row[2], row[4]) for row in rows] == [
         ("1", "messages", "200"),
         ("2", "event_logging", "200"),
@@ -121,7 +121,39 @@ def test_without_a_number_the_exchanges_are_listed(root: Path) -> None:
         ("5", "messages", "no"),
     ]
     assert "This is line 1 of" in " ".join(rows[0])
+    assert rows[1][-1] == "/api/event_logging/batch"
     assert printed(root, "latest") == printed(root, SESSION[:4]) == printed(root)
+
+
+def test_the_list_has_room_for_the_prompt(root: Path) -> None:
+    first = printed(root, width=80).splitlines()[2]
+    assert "This is line 1 of the p" in first and first.endswith("…")
+
+
+def table(printed_list: str) -> list[str]:
+    """Return the lines of the table, the header first."""
+    lines = printed_list.splitlines()
+    return lines[next(at for at, line in enumerate(lines) if line.strip().startswith("#")) :]
+
+
+def test_the_list_in_full_cuts_nothing(root: Path) -> None:
+    header, first, *_ = table(printed(root, "--full", width=60))
+    names = ("#", "time", "kind", "model", "status", "input", "output", "last prompt or path")
+    assert header.split() == " ".join(names).split()
+    assert first.endswith(" ".join(LONG.split()))
+    assert "13,405" in first
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_the_calls_of_a_subagent_are_marked(tmp_path: Path, width: int) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.call(agent_id="a1b2c3d4e5f6", in_transcript=False)
+    made.call(agent_id="a7", agent_type="Explore", in_transcript=False)
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    header, *rows = table(printed(tmp_path, width=width))
+    at = header.index("agent")
+    assert [row[at : at + 8].strip() for row in rows[:3]] == ["", "a1b2c3d4", "Explore"]
 
 
 def test_the_list_as_json(root: Path) -> None:
@@ -170,6 +202,16 @@ def test_full_shortens_nothing(root: Path) -> None:
     assert "--full" not in shown
     for line in LONG.splitlines():
         assert f"      {line}\n" in shown
+
+
+def test_full_has_the_tools_whole(root: Path) -> None:
+    path = next((root / "captures" / SESSION).glob("0001_req_*"))
+    tool = {"name": "mcp__lamp__on", "description": "Light it.", "input_schema": {"type": "object"}}
+    path.write_bytes(orjson.dumps(request({"messages": [], "tools": [tool]})))
+    assert "Light it." not in printed(root, "1", "--request")
+    shown = printed(root, "1", "--request", "--full")
+    text = '      Light it.\n      input_schema {\n        "type": "object"\n      }\n'
+    assert f"    mcp__lamp__on  83 bytes\n{text}" in shown
 
 
 def test_headers_are_shown_on_request(root: Path) -> None:
