@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rich.text import Text
 
-from ccwire.output.fitted import Cells, FittedColumn, cells_of, one_line_of, print_fitted
+from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.tables import count, numbered
 from ccwire.output.terminal import SafeConsole
 from ccwire.wire.format import Exchange
@@ -14,17 +14,17 @@ from ccwire.wire.usage import Tokens
 from correlate.show.listing import ListedExchange
 
 _PROMPT = "last prompt or path"
-_SHORTEST_PROMPT = 24
+_SHORTEST_PROMPT = 20
 _AGENT_LENGTH = 8
-_BETWEEN = 4  # at least the characters between two columns
+_ANY_WIDTH = 10**9  # more than any line has
 # In the order of the table, with the rank by which they are shown.
 _COLUMNS = (
     FittedColumn("#", 0, 1, right=True),
     FittedColumn("time", 8, 8),
-    FittedColumn("kind", 3, 8, least=13),
+    FittedColumn("kind", 4, 8, least=13),
     FittedColumn("agent", 1, 5, least=8),
     FittedColumn("model", 6, 5, least=10),
-    FittedColumn("status", 4, 6),
+    FittedColumn("status", 3, 6),
     FittedColumn("input", 7, 5, right=True),
     FittedColumn("output", 5, 6, right=True),
 )
@@ -43,14 +43,14 @@ def print_list(
     if not listed:
         return
     time_format = "%m-%d %H:%M:%S" if len(days) > 1 else "%H:%M:%S"
-    prompt = FittedColumn(_PROMPT, 2, len(_PROMPT), least=max(_SHORTEST_PROMPT, to.width // 4))
+    prompt = FittedColumn(_PROMPT, 2, len(_PROMPT), least=max(_SHORTEST_PROMPT, to.width * 3 // 10))
     columns = [*_COLUMNS, prompt]
     if not any(one.call.agent_id for one in listed):
         columns = [column for column in columns if column.name != "agent"]
-    width, rows = to.width, [_cells(one, time_format) for one in listed]
+    width = to.width
     if full:
-        to.width = _whole_width(columns, rows)
-    print_fitted(to, columns, rows)
+        to.width = _ANY_WIDTH
+    print_fitted(to, columns, [_cells(one, time_format) for one in listed])
     to.width = width
 
 
@@ -79,16 +79,10 @@ def _cells(one: ListedExchange, time_format: str) -> Cells:
 
 
 def _agent(call: Exchange) -> str:
-    """Return the type of a subagent, or its id as `reconcile --agent` takes it."""
-    return call.agent_type or (call.agent_id or "")[:_AGENT_LENGTH]
-
-
-def _whole_width(columns: Sequence[FittedColumn], rows: Sequence[Cells]) -> int:
-    """Return a width that has room for all cells."""
-    names = [column.name for column in columns]
-    widest = (max(cells_of(one_line_of(row[n])) for row in rows) for n in names)
-    least = (max(len(c.name), c.width, c.least or 0) for c in columns)
-    return sum(map(max, widest, least)) + _BETWEEN * len(columns)
+    """Return the type of a subagent, or the start of its id; nothing for the main thread."""
+    if not call.agent_id:
+        return ""
+    return call.agent_type or call.agent_id[:_AGENT_LENGTH]
 
 
 def _status(one: ListedExchange) -> Text:
