@@ -9,15 +9,16 @@ from rich.console import Console
 from rich.text import Text
 
 from ccwire.capture_folders import CaptureFolders
-from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
+from ccwire.output.hints import no_captured_call, session_command
 from ccwire.output.redacted import redacted_values
 from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import captured_session, session_and_call
-from ccwire.wire.format import short_id
+from correlate.captures.folder import has_session
 from correlate.compare.answers import BlockFinding
 from correlate.compare.calls import CallDiff, session_diffs
 from correlate.compare.requests import RequestChange, parting, preview
+from correlate.show.stored import session_exchanges
 from correlate.transcript.locate import ClaudeDir
 
 _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
@@ -47,12 +48,17 @@ def command(
     """
     text, number = session_and_call(session, number, captures)
     found = captured_session(text, captures, claude_dir)
+    claude = ClaudeDir(claude_dir)
+    is_own = has_session(found.capture)
+    if not is_own and not session_exchanges(found.capture, found.session_id, claude):
+        raise UserError(no_captured_call(found))
     try:
-        diffs = list(session_diffs(found.capture, found.session_id, ClaudeDir(claude_dir), number))
+        diffs = list(session_diffs(found.capture, found.session_id, claude, number))
     except KeyError:
         raise UserError(
             f"session {found.session_id} has no call {number}; "
-            f"`{command_line('reconcile')} {short_id(found.session_id)}` lists the calls."
+            f"`{session_command('reconcile', found.session_id, captures, claude_dir)}` "
+            f"lists the calls."
         ) from None
     if as_json:
         report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}

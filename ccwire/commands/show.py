@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import click
 
-from ccwire.capture_folders import CaptureFolders
+from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.hints import no_captured_call, session_command
 from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.show import (
     Detail,
@@ -22,14 +23,20 @@ from ccwire.output.show import (
 from ccwire.output.show_list import print_list
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
 from ccwire.session_argument import CapturedSession, captured_session, session_and_call
-from ccwire.wire.format import Exchange
+from ccwire.wire.format import UNKNOWN, Exchange
 from ccwire.wire.json_text import as_dict
-from correlate.captures.folder import has_session, read_request_bytes, read_response_bytes
+from correlate.captures.folder import read_request_bytes, read_response_bytes
 from correlate.show.answer import events_of, shown_answer, shown_event
 from correlate.show.curl import NotRepeatable, curl_command
-from correlate.show.listing import MOST_BYTES, listed_exchanges, newest_within
+from correlate.show.listing import MOST_BYTES, ListedExchange, listed_exchanges, newest_within
 from correlate.show.request import message_of, shown_message, shown_request
-from correlate.show.stored import StoredExchange, parts_in, read_stored, session_exchanges
+from correlate.show.stored import (
+    StoredExchange,
+    has_others,
+    parts_in,
+    read_stored,
+    session_exchanges,
+)
 from correlate.transcript.locate import ClaudeDir
 
 # What of an exchange is shown, by the option that chooses it.
@@ -42,11 +49,27 @@ class _Shown:
 
     session: CapturedSession
     exchanges: Sequence[Exchange]
+    list_command: str
     number: int
     part: Part | None  # None is all of it
     message: int | None
     detail: Detail
     use_pager: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The exchanges to list, and the command that shows one of them."""
+
+    session: CapturedSession
+    exchanges: Sequence[Exchange]
+    next_command: str
+    full: bool
+    use_pager: bool
+
+    @property
+    def most_bytes(self) -> int | None:
+        return None if self.full else MOST_BYTES
 
 
 @click.command("show")
@@ -87,8 +110,8 @@ def command(
     """Show exchange N of SESSION, or list its exchanges.
 
     SESSION is an id, a unique prefix, a folder, or `latest`, which is the default: `show 7` is
-    exchange 7 of the latest session. Long texts are shortened. On a terminal, a long output is
-    shown in $PAGER, else in less.
+    exchange 7 of the latest session. `unknown` are the exchanges without a session. Long texts are
+    shortened. On a terminal, a long output is shown in $PAGER, else in less.
     """
     parts: dict[Part, bool] = {
         "request": request,
@@ -99,17 +122,25 @@ def command(
     }
     part = _part([name for name, given in parts.items() if given], headers, raw, as_json)
     wanted, number = session_and_call(session, number, captures)
-    found = captured_session(wanted, captures, claude_dir)
+    found = _found(wanted, captures, claude_dir)
     exchanges = session_exchanges(found.capture, found.session_id, ClaudeDir(claude_dir))
+    if not exchanges and has_others(found.capture, found.session_id):
+        raise UserError(no_captured_call(found))
+    list_command = session_command("show", found.session_id, captures, claude_dir)
     if number is None:
         if part or raw or headers:
             raise UserError(
-                f"give the number of the exchange to show; `{command_line('show')}` lists them."
+                f"give the number of the exchange to show; `{list_command}` lists them."
             )
-        _list(found, exchanges, full=full, as_json=as_json, use_pager=not no_pager)
+        next_command = session_command("show", found.session_id, captures, claude_dir, "N")
+        listed = _Listed(found, exchanges, next_command, full, not no_pager)
+        if as_json:
+            _print_list_json(listed)
+        else:
+            _print_list(listed)
         return
     detail = Detail(full=full, headers=headers)
-    shown = _Shown(found, exchanges, number, part, message, detail, not no_pager)
+    shown = _Shown(found, exchanges, list_command, number, part, message, detail, not no_pager)
     if raw:
         _print_raw(shown)
     elif part == "curl":
@@ -137,33 +168,52 @@ def _part(chosen: list[Part], headers: bool, raw: bool, as_json: bool) -> Part |
     return part
 
 
-def _list(
-    found: CapturedSession,
-    exchanges: Sequence[Exchange],
-    *,
-    full: bool,
-    as_json: bool,
-    use_pager: bool,
-) -> None:
-    most = None if full else MOST_BYTES
-    in_flight = parts_in(found.capture)
-    listed = listed_exchanges(found.capture, exchanges, in_flight, most, redacted)
-    if as_json:
-        rows = [
-            {**one.call.to_json(), "in_flight": one.in_flight, "last_user_text": one.words}
-            for one in listed
-        ]
-        print_json({"session_id": found.session_id, "exchanges": rows})
-        return
+def _found(wanted: str, captures: CaptureFolders, claude_dir: Path) -> CapturedSession:
+    """Find a session, or as `unknown` the calls that no evidence ties to one."""
+    if wanted != UNKNOWN:
+        return captured_session(wanted, captures, claude_dir)
+    folders = sorted(captures.unknown, key=last_written, reverse=True)
+    if not folders:
+        captures.warn_of_away()
+        raise UserError(
+            f"every exchange in {captures} belongs to a session; "
+            f"`{command_line('sessions')}` lists the sessions."
+        )
+    used, *others = folders
+    if others:
+        also = ", ".join(map(str, others))
+        echo(f"ccwire: {used} was written last; there is also {also}", err=True)
+    return CapturedSession(UNKNOWN, used)
+
+
+def _read_list(listed: _Listed) -> list[ListedExchange]:
+    capture = listed.session.capture
+    in_flight = parts_in(capture)
+    return listed_exchanges(
+        capture, listed.exchanges, in_flight, listed.most_bytes, redacted, whole=listed.full
+    )
+
+
+def _print_list_json(listed: _Listed) -> None:
+    rows = [
+        {**one.call.to_json(), "in_flight": one.in_flight, "last_user_text": one.words}
+        for one in _read_list(listed)
+    ]
+    print_json({"session_id": listed.session.session_id, "exchanges": rows})
+
+
+def _print_list(listed: _Listed) -> None:
+    rows = _read_list(listed)
+    read = newest_within(listed.exchanges, listed.most_bytes)
 
     def print_to(to: SafeConsole) -> None:
-        print_list(to, found.session_id, listed)
-        if len(newest_within(exchanges, most)) < len(newest_within(exchanges, None)):
+        print_list(to, listed.session.session_id, rows, full=listed.full)
+        if len(read) < len(newest_within(listed.exchanges, None)):
             to.print("Texts are those of the newest calls only; --full reads all of them.")
-        if listed:
-            to.print(f"`{command_line(f'show {found.session_id[:8]} N')}` shows one of them.")
+        if rows:
+            to.print(f"`{listed.next_command}` shows one of them.", soft_wrap=True)
 
-    page(print_to, use_pager=use_pager)
+    page(print_to, use_pager=listed.use_pager)
 
 
 def _print_text(shown: _Shown) -> None:
@@ -216,7 +266,7 @@ def _print_json(shown: _Shown) -> None:
 def _print_raw(shown: _Shown) -> None:
     """Print the files, also damaged ones; in `unknown/`, only those of the session's own calls."""
     own = {call.sequence for call in shown.exchanges}
-    if not has_session(shown.session.capture) and shown.number not in own:
+    if _only_listed(shown) and shown.number not in own:
         raise UserError(_no_such_exchange(shown))
     stored: list[bytes] = []
     missing: list[str] = []
@@ -265,6 +315,7 @@ def _stored(shown: _Shown) -> StoredExchange:
             shown.session.capture,
             shown.exchanges,
             shown.number,
+            only_listed=_only_listed(shown),
             request=shown.part in (None, "request", "message", "curl"),
             response=shown.part in (None, "response", "events"),
         )
@@ -275,6 +326,10 @@ def _stored(shown: _Shown) -> StoredExchange:
     if shown.part and needed is None:
         raise UserError(_nothing_to_show(stored, "answer" if is_answer else "request"))
     return stored
+
+
+def _only_listed(shown: _Shown) -> bool:
+    return has_others(shown.session.capture, shown.session.session_id)
 
 
 def _nothing_to_show(stored: StoredExchange, what: str) -> str:
@@ -293,7 +348,7 @@ def _no_such_exchange(shown: _Shown) -> str:
     has = f"{first} to {last}" if first < last else f"only {first}"
     return (
         f"session {session_id} has no exchange {shown.number}; it has {has}, and "
-        f"`{command_line(f'show {session_id[:8]}')}` lists them."
+        f"`{shown.list_command}` lists them."
     )
 
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from addon.storage.mounts import real_path
 from ccwire.capture_folders import find_capture_folders
 from ccwire.command_name import command_line
+from ccwire.output.hints import folder_options
 from ccwire.output.run_reasons import sessions_since
 from ccwire.output.tables import Column, numbered, print_table, size
 from ccwire.verdict_cache import VerdictCache
-from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.format import short_id
 from correlate.captures.size import captures_size, folder_bytes
 from correlate.reconcile.session import SessionReconciler
@@ -69,10 +69,8 @@ def print_run_summary(to: Console, captures: Path, claude_dir: Path, moment: flo
     latest = max(active, key=lambda name: active[name])
     known = find_capture_folders(None, os.environ).folders
     is_known = real_path(captures) in map(real_path, known)
-    elsewhere = "" if is_known else f" --captures {captures}"
-    if claude_dir != default_claude_dir(None, os.environ):
-        elsewhere += f" --claude-dir {claude_dir}"
-    to.print(f"next: {command_line('reconcile')} {short_id(latest)}{elsewhere}", soft_wrap=True)
+    options = folder_options(None if is_known else captures, claude_dir)
+    to.print(f"next: {command_line('reconcile')} {short_id(latest)}{options}", soft_wrap=True)
 
 
 def _verdict(unexplained: int, findings: int) -> str:

@@ -1,14 +1,15 @@
 """Prints one exchange: what was sent, the answer, and the events of a stream."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from ccwire.output.show_list import status_text
 from ccwire.output.tables import count, numbered
-from ccwire.output.terminal import SafeConsole
+from ccwire.output.terminal import SafeConsole, safe
 from ccwire.wire.format import Exchange, short_id
 from ccwire.wire.safe_text import shortened
 from correlate.show.answer import ShownAnswer, ShownEvent
@@ -21,7 +22,7 @@ _LONGER = (12, 1000)  # of a part of an answer, or of a body
 _PARAMETER_LENGTH = 160
 _RECENT = 20  # messages at the end that are shown with their first lines, others on one line
 _WORDS_LENGTH = 300
-_EVENT_COLUMN = 22
+_TIME_COLUMN, _NAME_COLUMN = 12, 19  # of an event
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,10 @@ def print_request(to: SafeConsole, request: ShownRequest, detail: Detail) -> Non
         size = sum(group.size for group in request.tools)
         _print_part(to, "tools", numbered(tools, "tool"), size)
         for group in request.tools:
-            _print_tools(to, group)
+            if detail.full:
+                _print_whole_tools(to, group, detail)
+            else:
+                _print_tools(to, group)
     if request.messages:
         size = sum(message.size for message in request.messages)
         _print_part(to, "messages", numbered(len(request.messages), "message"), size)
@@ -98,14 +102,20 @@ def print_answer(to: SafeConsole, answer: ShownAnswer, call: Exchange, detail: D
 
 
 def print_events(to: SafeConsole, events: Iterable[ShownEvent], detail: Detail) -> None:
-    """Print one line per event: milliseconds after the first byte, name and data."""
+    """Print one line per event: milliseconds after the first byte, name and data.
+
+    With `full`, data that does not fit the line of a terminal is below it.
+    """
     for event in events:
         at = "" if event.at_ms is None else f"{event.at_ms:,.2f} ms"
-        line = f"{at:>14}  {event.name:<{_EVENT_COLUMN}} {event.data}"
-        if detail.full:
-            to.print_unwrapped(line)
-        else:
+        head = f"{at:>{_TIME_COLUMN}}  {event.name}"
+        line = f"{head:<{_TIME_COLUMN + 2 + _NAME_COLUMN}}  {event.data}".rstrip()
+        if not detail.full:
             to.print_cut(line)
+        elif to.is_terminal and cell_len(line) > to.width:
+            to.print_indented(Text(event.data), _TIME_COLUMN + 2, Text(head))
+        else:
+            to.print_unwrapped(line)
 
 
 def _models(call: Exchange) -> str | None:
@@ -132,7 +142,7 @@ def _print_section(
     if detail.headers:
         to.print(Text("  headers", _TITLE))
         for header, value in shown.headers.items():
-            to.print_indented(Text(f"{header}: {value}"), 4)
+            _print_line(to, Text(f"{header}: {value}"), 4, detail)
     if shown.decode_error:
         to.print(Text(f"  not decoded to its end: {shown.decode_error}", _BAD))
     if shown.body is not None:
@@ -146,10 +156,10 @@ def _print_part(to: SafeConsole, name: str, amount: str, size: int) -> None:
 def _print_parameters(to: SafeConsole, request: ShownRequest, detail: Detail) -> None:
     for name, value in request.parameters:
         shown = value if detail.full else shortened(value, _PARAMETER_LENGTH)
-        to.print_indented(Text().append(f"{name} ", _TITLE).append(shown), 2)
+        _print_line(to, Text().append(f"{name} ", _TITLE).append(shown), 2, detail)
     if request.betas:
         text = Text().append("betas ", _TITLE).append(", ".join(request.betas))
-        to.print_indented(text, 2)
+        _print_line(to, text, 2, detail)
 
 
 def _print_tools(to: SafeConsole, group: ToolGroup) -> None:
@@ -164,6 +174,12 @@ def _print_tools(to: SafeConsole, group: ToolGroup) -> None:
         if tool.cache:
             text.append(f" [cache {tool.cache}]", _MARK)
     to.print_indented(text, 4)
+
+
+def _print_whole_tools(to: SafeConsole, group: ToolGroup, detail: Detail) -> None:
+    for tool in group.tools:
+        name = group.sent_name(tool)
+        _print_block(to, name, ShownBlock(name, tool.text, tool.size, tool.cache), detail, _BRIEF)
 
 
 def _message_line(message: ShownMessage) -> str:
@@ -199,10 +215,35 @@ def _print_text(
         if head is not None:
             to.print(head)
         if text.strip():
-            to.print_unwrapped(text, indent)
+            _print_whole(to, text.rstrip("\n"), indent)
         return
     shown = excerpt(text, *limits)
     beginning = Text(shown.text)
     if shown.left_out:
         beginning.append(f"\n… {count(shown.left_out)} more characters (--full)", _QUIET)
     to.print_indented(beginning, indent, head)
+
+
+def _print_line(to: SafeConsole, text: Text, indent: int, detail: Detail) -> None:
+    """Print a text wrapped between words; in a pipe, one in full is not wrapped."""
+    if detail.full and not to.is_terminal:
+        to.print_unwrapped(text.plain, indent)
+    else:
+        to.print_indented(text, indent)
+
+
+def _print_whole(to: SafeConsole, text: str, indent: int) -> None:
+    """Print all of a text: on a terminal wrapped between words, each line within its own indent."""
+    if to.is_terminal:
+        text = "\n".join(_wrapped(to, safe(text), max(to.width - indent, 1)))
+    to.print_unwrapped(text, indent)
+
+
+def _wrapped(to: SafeConsole, text: str, width: int) -> Iterator[str]:
+    for line in text.expandtabs().split("\n"):
+        if cell_len(line) <= width:
+            yield line
+            continue
+        own = min(len(line) - len(line.lstrip(" ")), width // 2)
+        for part in Text(line[own:]).wrap(to, width - own):
+            yield " " * own + part.plain.rstrip()

@@ -1,41 +1,57 @@
 """Prints the list of a session's exchanges, to choose a number from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from rich.text import Text
 
-from ccwire.output.tables import Column, count, numbered, print_table
+from ccwire.output.fitted import Cells, FittedColumn, print_fitted
+from ccwire.output.tables import count, numbered
 from ccwire.output.terminal import SafeConsole
 from ccwire.wire.format import Exchange
 from ccwire.wire.models import short_model
-from ccwire.wire.safe_text import shortened
 from ccwire.wire.usage import Tokens
 from correlate.show.listing import ListedExchange
 
-_MODEL_WIDTH, _KIND_WIDTH = 24, 13
+_PROMPT = "last prompt or path"
+_SHORTEST_PROMPT = 20
+_AGENT_LENGTH = 8
+_ANY_WIDTH = 10**9  # more than any line has
+# In the order of the table, with the rank by which they are shown.
+_COLUMNS = (
+    FittedColumn("#", 0, 1, right=True),
+    FittedColumn("time", 8, 8),
+    FittedColumn("kind", 4, 8, least=13),
+    FittedColumn("agent", 1, 5, least=8),
+    FittedColumn("model", 6, 5, least=10),
+    FittedColumn("status", 3, 6),
+    FittedColumn("input", 7, 5, right=True),
+    FittedColumn("output", 5, 6, right=True),
+)
 
 
-class _ListColumn(NamedTuple):
-    """A column, the least width of a terminal that has room for it, and its cells."""
+def print_list(
+    to: SafeConsole, session_id: str, listed: Sequence[ListedExchange], *, full: bool = False
+) -> None:
+    """Print one line per exchange; a narrow terminal has fewer columns.
 
-    column: Column
-    width: int
-    cell: Callable[[ListedExchange], str | Text]
-
-
-def print_list(to: SafeConsole, session_id: str, listed: Sequence[ListedExchange]) -> None:
-    """Print one line per exchange; a narrow terminal has fewer columns."""
+    With `full`, lines have every column and are as long as they need to be.
+    """
     days = sorted({datetime.fromtimestamp(one.call.started).date() for one in listed})
     about = [numbered(len(listed), "exchange"), *(str(day) for day in days[:1])]
     to.print(Text.assemble(("session ", "bold"), session_id, *(f" · {fact}" for fact in about)))
     if not listed:
         return
     time_format = "%m-%d %H:%M:%S" if len(days) > 1 else "%H:%M:%S"
-    columns = [one for one in _columns(time_format) if to.width >= one.width]
-    rows = [[column.cell(one) for column in columns] for one in listed]
-    print_table(to, [column.column for column in columns], rows)
+    prompt = FittedColumn(_PROMPT, 2, len(_PROMPT), least=max(_SHORTEST_PROMPT, to.width * 3 // 10))
+    columns = [*_COLUMNS, prompt]
+    if not any(one.call.agent_id for one in listed):
+        columns = [column for column in columns if column.name != "agent"]
+    width = to.width
+    if full:
+        to.width = _ANY_WIDTH
+    print_fitted(to, columns, [_cells(one, time_format) for one in listed])
+    to.width = width
 
 
 def status_text(call: Exchange, *, in_flight: bool) -> str:
@@ -47,34 +63,28 @@ def status_text(call: Exchange, *, in_flight: bool) -> str:
     return str(call.status) if call.complete else f"{call.status}, cut off"
 
 
-def _columns(time_format: str) -> tuple[_ListColumn, ...]:
-    def started(one: ListedExchange) -> str:
-        return format(datetime.fromtimestamp(one.call.started), time_format)
+def _cells(one: ListedExchange, time_format: str) -> Cells:
+    call = one.call
+    return {
+        "#": str(call.sequence),
+        "time": format(datetime.fromtimestamp(call.started), time_format),
+        "kind": call.kind,
+        "agent": _agent(call),
+        "model": short_model(call.model or "-"),
+        "status": _status(one),
+        "input": count(Tokens.of(call.usage).context) if call.usage else "-",
+        "output": count(Tokens.of(call.usage).output) if call.usage else "-",
+        _PROMPT: one.words or Text(call.path, "dim"),
+    }
 
-    return (
-        _ListColumn(Column("#", right=True), 0, lambda one: str(one.call.sequence)),
-        _ListColumn(Column("time"), 75, started),
-        _ListColumn(Column("kind"), 0, lambda one: shortened(one.call.kind, _KIND_WIDTH)),
-        _ListColumn(Column("model"), 80, _model),
-        _ListColumn(Column("status"), 0, _status),
-        _ListColumn(Column("input", right=True), 100, _input),
-        _ListColumn(Column("output", right=True), 0, _output),
-        _ListColumn(Column("last prompt"), 0, lambda one: one.words or "-"),
-    )
 
-
-def _model(one: ListedExchange) -> str:
-    return shortened(short_model(one.call.model or "-"), _MODEL_WIDTH)
+def _agent(call: Exchange) -> str:
+    """Return the type of a subagent, or the start of its id; nothing for the main thread."""
+    if not call.agent_id:
+        return ""
+    return call.agent_type or call.agent_id[:_AGENT_LENGTH]
 
 
 def _status(one: ListedExchange) -> Text:
     is_bad = one.call.broken and not one.in_flight
     return Text(status_text(one.call, in_flight=one.in_flight), "red" if is_bad else "")
-
-
-def _input(one: ListedExchange) -> str:
-    return count(Tokens.of(one.call.usage).context) if one.call.usage else "-"
-
-
-def _output(one: ListedExchange) -> str:
-    return count(Tokens.of(one.call.usage).output) if one.call.usage else "-"

@@ -26,7 +26,10 @@ class ShownAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
-    """An event of a stream: its name, milliseconds after the first byte, and its data as JSON."""
+    """An event of a stream: its name, milliseconds after the first byte, and its data.
+
+    The data of a part of a block begins with the block's index and the text: what differs.
+    """
 
     name: str
     at_ms: float | None
@@ -62,9 +65,27 @@ def events_of(file: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def shown_event(event: Mapping[str, Any]) -> ShownEvent:
+    name = str(event.get("event") or "-")
     data = event.get("data") if event.get("data") is not None else event.get("raw")
-    return ShownEvent(
-        str(event.get("event") or "-"),
-        number(event.get("at_ms")),
-        data if isinstance(data, str) else "" if data is None else dump(data).decode(),
-    )
+    if isinstance(data, dict):
+        data = _event_text(name, data)
+    elif not isinstance(data, str):
+        data = "" if data is None else dump(data).decode()
+    return ShownEvent(name, number(event.get("at_ms")), data)
+
+
+def _event_text(name: str, data: dict[str, Any]) -> str:
+    """Return `0 "text" text_delta` for a part of a block, then as JSON what is not in it."""
+    rest = {key: value for key, value in data.items() if (key, value) != ("type", name)}
+    parts = []
+    delta = as_dict(rest.get("delta"))
+    texts = (key for key, value in delta.items() if key != "type" and isinstance(value, str))
+    found = next(texts, None)
+    if found is not None and isinstance(rest.get("index"), int):
+        parts = [str(rest.pop("index")), dump(delta[found]).decode()]
+        if kind := text(delta.get("type")):
+            parts.append(kind)
+        rest["delta"] = {key: delta[key] for key in delta if key not in (found, "type")}
+        if not rest["delta"]:
+            del rest["delta"]
+    return " ".join([*parts, *([dump(rest).decode()] if rest else [])])

@@ -36,15 +36,21 @@ def listed_exchanges(
     in_flight: set[int],
     most_bytes: int | None = MOST_BYTES,
     clean: Callable[[str], str] = str,
+    *,
+    whole: bool = False,
 ) -> list[ListedExchange]:
-    """Return the exchanges with their words; `clean` redacts a text before it is cut."""
+    """Return the exchanges with their words; `clean` redacts a text before it is cut.
+
+    With `whole`, the words are all of the text.
+    """
+    length = None if whole else _WORDS_LENGTH
     files = CaptureFiles(folder)
     read = newest_within(exchanges, most_bytes)
     return [
         ListedExchange(
             call,
             call.sequence in in_flight,
-            _words(files, call.sequence, clean) if call.sequence in read else None,
+            _words(files, call.sequence, clean, length) if call.sequence in read else None,
         )
         for call in exchanges
     ]
@@ -75,11 +81,14 @@ def last_user_text(body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _words(files: CaptureFiles, sequence: int, clean: Callable[[str], str]) -> str | None:
+def _words(
+    files: CaptureFiles, sequence: int, clean: Callable[[str], str], length: int | None
+) -> str | None:
     try:
         found = last_user_text(as_dict(body_of(files.request(sequence))))
     except (OSError, ValueError, PackDamaged):
         return None
     if found is None:
         return None
-    return " ".join(one_line(clean(found)[: 4 * _WORDS_LENGTH]).split())[:_WORDS_LENGTH] or None
+    beginning = clean(found)[: None if length is None else 4 * length]
+    return " ".join(one_line(beginning).split())[:length] or None

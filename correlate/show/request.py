@@ -17,13 +17,17 @@ from correlate.show.blocks import (
 )
 
 _OWN_SECTION = ("messages", "system", "tools")
+_IN_TITLE = ("name", "cache_control")  # fields of a tool that are shown with its name
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTool:
+    """A tool; `text` is its description, then its input schema and other fields as JSON."""
+
     name: str
     size: int
     cache: str | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,12 @@ class ToolGroup:
     @property
     def size(self) -> int:
         return sum(tool.size for tool in self.tools)
+
+    def sent_name(self, tool: ShownTool) -> str:
+        """Return the name of one of the tools as the request has it."""
+        if self.server is None:
+            return tool.name
+        return f"{MCP_PREFIX}{self.server}" + (f"__{tool.name}" if tool.name else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,19 @@ def _tool_groups(tools: list[Any]) -> tuple[ToolGroup, ...]:
         server = None
         if name.startswith(MCP_PREFIX):
             server, _, name = name.removeprefix(MCP_PREFIX).partition("__")
-        shown = ShownTool(name, json_size(tool), cache_marker(tool))
+        shown = ShownTool(name, json_size(tool), cache_marker(tool), _tool_text(tool))
         groups.setdefault(server, []).append(shown)
     return tuple(ToolGroup(server, tuple(shown)) for server, shown in groups.items() if shown)
+
+
+def _tool_text(tool: Any) -> str:
+    if not isinstance(tool, dict):
+        return dump(tool, for_people=True).decode()
+    parts = [tool["description"]] if isinstance(tool.get("description"), str) else []
+    for name, value in tool.items():
+        if name in _IN_TITLE or (name == "description" and parts):
+            continue
+        is_title = name == "type" and not tool.get("name")
+        if not is_title:
+            parts.append(f"{name} {dump(value, for_people=True).decode()}")
+    return "\n".join(parts)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.endpoints import endpoint_of
-from ccwire.wire.format import PART_SUFFIX, Exchange, parse_file_name
+from ccwire.wire.format import PART_SUFFIX, UNKNOWN, Exchange, parse_file_name
 from ccwire.wire.json_text import as_dict, text
 from ccwire.wire.pack.files import PackDamaged
 from correlate.captures.content import body_of
@@ -42,14 +42,20 @@ def session_exchanges(folder: Path, session_id: str, claude: ClaudeDir) -> list[
     """Return the exchanges of a session by number, those in flight included.
 
     `folder` is the session's capture, or `unknown/`, where its calls are found by their ids.
+    The session `unknown` is all of that folder.
     """
     finished = read_exchanges(folder)
-    if not has_session(folder):
+    if has_others(folder, session_id):
         turns = read_transcript(transcript_files(claude, folder, session_id)).turns
         return sorted(unassigned_calls(finished, turns), key=lambda call: call.sequence)
     known = {call.sequence for call in finished}
     in_flight = (_from_files(folder, number) for number in parts_in(folder) - known)
     return sorted([*finished, *filter(None, in_flight)], key=lambda call: call.sequence)
+
+
+def has_others(folder: Path, session_id: str) -> bool:
+    """Whether a folder may have calls of other sessions too, as `unknown/` has."""
+    return not has_session(folder) and session_id != UNKNOWN
 
 
 def parts_in(folder: Path) -> set[int]:
@@ -63,16 +69,20 @@ def read_stored(
     exchanges: Sequence[Exchange],
     sequence: int,
     *,
+    only_listed: bool = False,
     request: bool = True,
     response: bool = True,
 ) -> StoredExchange:
-    """Read the files of an exchange; raise KeyError if the session has none of that number."""
+    """Read the files of an exchange; raise KeyError if the session has none of that number.
+
+    With `only_listed`, any exchange that is not among those given is another session's.
+    """
     problems: list[str] = []
     in_flight = sequence in parts_in(folder)
     call = next((one for one in exchanges if one.sequence == sequence), None)
-    if call is None and (
-        not has_session(folder) or (call := _from_files(folder, sequence)) is None
-    ):
+    if call is None and not only_listed:
+        call = _from_files(folder, sequence)
+    if call is None:
         raise KeyError(sequence)
     sent = _file(read_request, folder, sequence, "request", problems) if request else None
     received = None

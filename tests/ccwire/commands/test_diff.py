@@ -78,9 +78,23 @@ def test_a_number_alone_is_a_call_of_the_latest_session(folder: Path) -> None:
     result = run(folder, "4321")
     assert (result.exit_code, result.stderr) == (
         2,
-        f"ccwire: session {SESSION} has no call 4321;"
-        " `ccwire reconcile 11111111` lists the calls.\n",
+        f"ccwire: session {SESSION} has no call 4321; `ccwire reconcile 11111111 --captures "
+        f"{folder / 'captures'} --claude-dir {folder / 'claude'}` lists the calls.\n",
     )
+
+
+@pytest.mark.parametrize("arguments", [(), ("3",), ("--json",)])
+def test_a_session_whose_capture_is_gone(folder: Path, arguments: tuple[str, ...]) -> None:
+    unknown = folder / "captures" / "unknown"
+    (folder / "captures" / SESSION).rename(unknown)
+    assert run(folder, SESSION, *arguments).exit_code == 0
+    line, *_ = (unknown / EXCHANGES).read_bytes().splitlines()
+    other = {**json.loads(line), "pid": 1, "request_id": "x", "message_id": "x"}
+    (unknown / EXCHANGES).write_bytes(orjson.dumps(other) + b"\n")
+    ran = run(folder, SESSION, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    sentence = f"ccwire: session {SESSION} has a transcript but no captured call; "
+    assert ran.stderr.startswith(sentence)
 
 
 def test_all_calls_are_shown_without_a_number(folder: Path) -> None:

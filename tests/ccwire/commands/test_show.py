@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from addon.storage.pack import pack_session
+from addon.storage.registry import register
 from ccwire.cli import main
 from ccwire.wire.format import EXCHANGES, Exchange, file_name
 from ccwire.wire.vocabulary import Direction
@@ -110,7 +112,7 @@ def error(root: Path, *arguments: str) -> str:
 
 
 def test_without_a_number_the_exchanges_are_listed(root: Path) -> None:
-    rows = [line.split() for line in printed(root).splitlines()[4:9]]
+    rows = [line.split() for line in printed(root, width=160).splitlines()[2:7]]
     assert [(row[0], row[2], row[4]) for row in rows] == [
         ("1", "messages", "200"),
         ("2", "event_logging", "200"),
@@ -119,7 +121,39 @@ def test_without_a_number_the_exchanges_are_listed(root: Path) -> None:
         ("5", "messages", "no"),
     ]
     assert "This is line 1 of" in " ".join(rows[0])
+    assert rows[1][-1] == "/api/event_logging/batch"
     assert printed(root, "latest") == printed(root, SESSION[:4]) == printed(root)
+
+
+def test_the_list_has_room_for_the_prompt(root: Path) -> None:
+    first = printed(root, width=80).splitlines()[2]
+    assert "This is line 1 of the p" in first and first.endswith("…")
+
+
+def table(printed_list: str) -> list[str]:
+    """Return the lines of the table, the header first."""
+    lines = printed_list.splitlines()
+    return lines[next(at for at, line in enumerate(lines) if line.strip().startswith("#")) :]
+
+
+def test_the_list_in_full_cuts_nothing(root: Path) -> None:
+    header, first, *_ = table(printed(root, "--full", width=60))
+    names = ("#", "time", "kind", "model", "status", "input", "output", "last prompt or path")
+    assert header.split() == " ".join(names).split()
+    assert first.endswith(" ".join(LONG.split()))
+    assert "13,405" in first
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_the_calls_of_a_subagent_are_marked(tmp_path: Path, width: int) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.call(agent_id="a1b2c3d4e5f6", in_transcript=False)
+    made.call(agent_id="a7", agent_type="Explore", in_transcript=False)
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    header, *rows = table(printed(tmp_path, width=width))
+    at = header.index("agent")
+    assert [row[at : at + 8].strip() for row in rows[:3]] == ["", "a1b2c3d4", "Explore"]
 
 
 def test_the_list_as_json(root: Path) -> None:
@@ -168,6 +202,16 @@ def test_full_shortens_nothing(root: Path) -> None:
     assert "--full" not in shown
     for line in LONG.splitlines():
         assert f"      {line}\n" in shown
+
+
+def test_full_has_the_tools_whole(root: Path) -> None:
+    path = next((root / "captures" / SESSION).glob("0001_req_*"))
+    tool = {"name": "mcp__lamp__on", "description": "Light it.", "input_schema": {"type": "object"}}
+    path.write_bytes(orjson.dumps(request({"messages": [], "tools": [tool]})))
+    assert "Light it." not in printed(root, "1", "--request")
+    shown = printed(root, "1", "--request", "--full")
+    text = '      Light it.\n      input_schema {\n        "type": "object"\n      }\n'
+    assert f"    mcp__lamp__on  83 bytes\n{text}" in shown
 
 
 def test_headers_are_shown_on_request(root: Path) -> None:
@@ -313,6 +357,75 @@ def test_a_call_of_another_session_in_unknown_is_not_shown(root: Path) -> None:
         assert "has no exchange 2; it has only 1, and " in error(root, SESSION, "2", option)
 
 
+def without_capture(root: Path) -> None:
+    """Leave the transcript, and calls in `unknown/` that are none of its."""
+    unknown = root / "captures" / "unknown"
+    (root / "captures" / SESSION).rename(unknown)
+    lines = map(json.loads, (unknown / EXCHANGES).read_bytes().splitlines())
+    others = ({**line, "pid": 1, "request_id": "x", "message_id": "x"} for line in lines)
+    calls = [line for line in others if line["status"] == 200]
+    (unknown / EXCHANGES).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in calls))
+
+
+@pytest.mark.parametrize("arguments", [(), ("1",), ("1", "--raw"), ("--json",)])
+def test_a_session_whose_capture_is_gone(root: Path, arguments: tuple[str, ...]) -> None:
+    without_capture(root)
+    sentence = f"session {SESSION} has a transcript but no captured call; if it was captured, "
+    assert error(root, SESSION, *arguments).startswith(sentence)
+
+
+def test_the_calls_without_a_session_can_be_shown(root: Path) -> None:
+    assert error(root, "unknown").startswith("every exchange in ")
+    without_capture(root)
+    shown = printed(root, "unknown", width=300)
+    assert shown.startswith("session unknown · 3 exchanges · ")
+    where = f"--captures {root / 'captures'} --claude-dir {root / 'claude'}"
+    assert f"`ccwire show unknown N {where}` shows one of them." in shown
+    assert "Here it is." in printed(root, "unknown", "1")
+    assert "POST" in run(root, "unknown", "1", "--raw", "--request").stdout
+    assert "session unknown has no exchange 9; it has 1 to 4" in error(root, "unknown", "9")
+
+
+def test_of_several_unknown_folders_the_one_written_last_is_shown(
+    root: Path, ccwire_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_capture(root)
+    older, newer = root / "captures" / "unknown", root / "newer" / "unknown"
+    newer.mkdir(parents=True)
+    first, *_ = (older / EXCHANGES).read_bytes().splitlines()
+    (newer / EXCHANGES).write_bytes(first + b"\n")
+    for file in older.iterdir():
+        os.utime(file, (1.0, 1.0))
+    for folder in (older, newer):
+        register(folder.parent, ccwire_home)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root / "claude"))
+    ran = CliRunner().invoke(main, ["show", "unknown"])
+    assert ran.stdout.startswith("session unknown · 1 exchange · ")
+    assert "`ccwire show unknown N` shows" in ran.stdout
+    assert ran.stderr == f"ccwire: {newer} was written last; there is also {older}\n"
+
+
+def test_a_hint_names_the_folders_that_were_given(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captures, claude = root / "captures", root / "claude"
+    where = f"--captures {captures} --claude-dir {claude}"
+    assert f"`ccwire show 11111111 N {where}` shows one" in printed(root, width=300)
+    for arguments in (("99",), ("--request",)):
+        assert f"`ccwire show 11111111 {where}` lists them." in error(root, *arguments)
+    monkeypatch.setenv("CCWIRE_CAPTURES", str(captures))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(claude))
+    assert "`ccwire show 11111111 N` shows one" in CliRunner().invoke(main, ["show"]).stdout
+
+
+def test_the_name_of_a_run_is_not_cut_in_a_hint(tmp_path: Path) -> None:
+    name = "run-20261116-174133-1f3a"
+    made = MadeSession(name)
+    made.call()
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    assert f"`ccwire show {name} N " in printed(tmp_path, name)
+
+
 def test_a_damaged_file_is_named_and_the_rest_is_shown(root: Path) -> None:
     next((root / "captures" / SESSION).glob("0001_req_*")).write_bytes(b"\xff")
     shown = printed(root, "1")
@@ -362,6 +475,7 @@ def test_a_session_without_exchanges(root: Path) -> None:
 @pytest.mark.parametrize("arguments", [(), ("1",), ("1", "--headers"), ("3",), ("1", "--events")])
 def test_the_lines_fit_the_terminal(root: Path, width: int, arguments: tuple[str, ...]) -> None:
     lines = printed(root, *arguments, width=width).splitlines()
+    lines = [line for line in lines if not line.startswith("`ccwire show ")]  # to be copied whole
     assert max(map(len, lines)) <= width
 
 

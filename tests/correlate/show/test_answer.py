@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from correlate.show.answer import ShownEvent, events_of, shown_answer, shown_event
 
 
@@ -49,8 +51,43 @@ def test_events_are_those_of_the_file() -> None:
     found = events_of({"body": {"events": [*events, 7]}})
     assert found == events
     assert [shown_event(event) for event in found] == [
-        ShownEvent("ping", 0.5, '{"type":"ping"}'),
+        ShownEvent("ping", 0.5, ""),
         ShownEvent("-", None, "data: half"),
         ShownEvent("odd", None, "plain"),
         ShownEvent("none", None, ""),
     ]
+
+
+def delta(**fields: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": 2, "delta": fields}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "shown"),
+    [
+        ("content_block_delta", delta(type="text_delta", text="Hi\n"), '2 "Hi\\n" text_delta'),
+        (
+            "content_block_delta",
+            delta(type="input_json_delta", partial_json="", more=1),
+            '2 "" input_json_delta {"delta":{"more":1}}',
+        ),
+        (
+            "chunk",
+            delta(type="thinking_delta", thinking="So"),
+            '2 "So" thinking_delta {"type":"content_block_delta"}',
+        ),
+        (
+            "content_block_delta",
+            delta(type="citations_delta", citation={}),
+            '{"index":2,"delta":{"type":"citations_delta","citation":{}}}',
+        ),
+        (
+            "message_delta",
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+            '{"delta":{"stop_reason":"end_turn"}}',
+        ),
+        ("odd", [1], "[1]"),
+    ],
+)
+def test_the_data_of_an_event_begins_with_what_differs(name: str, data: Any, shown: str) -> None:
+    assert shown_event({"event": name, "data": data}).data == shown

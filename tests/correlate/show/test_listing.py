@@ -50,6 +50,8 @@ def test_words_are_redacted_before_they_are_cut(tmp_path: Path) -> None:
     exchanges = read_exchanges(folder)
     (one,) = listed_exchanges(folder, exchanges, set(), clean=lambda t: t.replace("secret", "?"))
     assert one.words == "x" * 195 + " ? an"
+    (one,) = listed_exchanges(folder, exchanges, set(), whole=True)
+    assert one.words == "x" * 195 + " secret and more"
 
 
 def test_a_damaged_or_missing_request_has_no_words(tmp_path: Path) -> None:

@@ -52,13 +52,32 @@ def test_tools_are_grouped_by_server() -> None:
             (
                 ShownTool("Bash", 52, "ephemeral"),
                 ShownTool("web_search_20250305", 30),
-                ShownTool("unnamed", 5),
+                ShownTool("unnamed", 5, text='"odd"'),
             ),
         ),
         ToolGroup("lamp", (ShownTool("on", 24), ShownTool("off", 25))),
         ToolGroup("door", (ShownTool("open", 26),)),
     )
     assert groups[1].size == 49
+    assert groups[1].sent_name(groups[1].tools[0]) == "mcp__lamp__on"
+    assert groups[0].sent_name(groups[0].tools[0]) == "Bash"
+
+
+def test_a_tool_has_all_that_the_request_says_of_it() -> None:
+    schema = {"type": "object", "required": ["command"]}
+    tools = [
+        {"name": "Bash", "input_schema": schema, "description": "Run it.\nNow.", "strict": True},
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 8},
+        {"name": "odd", "description": 7},
+    ]
+    (group,) = shown_request(request({"messages": [], "tools": tools})).tools
+    assert [tool.text for tool in group.tools] == [
+        "Run it.\nNow.\n"
+        'input_schema {\n  "type": "object",\n  "required": [\n    "command"\n  ]\n}\n'
+        "strict true",
+        'type "web_search_20250305"\nmax_uses 8',
+        "description 7",
+    ]
 
 
 def test_a_request_without_messages_is_a_text() -> None:

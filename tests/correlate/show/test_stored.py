@@ -102,4 +102,4 @@ def test_calls_without_a_session_are_found_by_their_ids(tmp_path: Path) -> None:
     exchanges = session_exchanges(unknown, SESSION, ClaudeDir(tmp_path / "claude"))
     assert [call.sequence for call in exchanges] == [1, 2, 3, 4, 5, 6]
     with pytest.raises(KeyError):
-        read_stored(unknown, exchanges, 70)
+        read_stored(unknown, exchanges, 70, only_listed=True)

@@ -1,0 +1,35 @@
+"""What tells the user how to go on: commands that work as printed, for the same folders."""
+
+import os
+import shlex
+from pathlib import Path
+
+from ccwire.capture_folders import CaptureFolders, chosen_folder
+from ccwire.command_name import command_line
+from ccwire.session_argument import CapturedSession, elsewhere
+from ccwire.wire.format import claude_dir as default_claude_dir
+from ccwire.wire.format import short_id
+
+
+def session_command(
+    command: str, session_id: str, captures: CaptureFolders, claude_dir: Path, more: str = ""
+) -> str:
+    """Return `ccwire COMMAND ID MORE` with the folders that the user has given."""
+    given = captures.folders[0] if captures.is_given else None
+    if given == chosen_folder(None, os.environ):
+        given = None  # the environment still has it
+    words = f"{command} {short_id(session_id)}{f' {more}' if more else ''}"
+    return command_line(words + folder_options(given, claude_dir))
+
+
+def folder_options(captures: Path | None, claude_dir: Path) -> str:
+    """Return the options, after a space, for these folders; None are those that are searched."""
+    options = "" if captures is None else f" --captures {shlex.quote(str(captures))}"
+    if claude_dir != default_claude_dir(None, os.environ):
+        options += f" --claude-dir {shlex.quote(str(claude_dir))}"
+    return options
+
+
+def no_captured_call(session: CapturedSession) -> str:
+    """Return the sentence about a session none of whose calls is in `unknown/`."""
+    return f"session {session.session_id} has a transcript but no captured call; {elsewhere()}"
