@@ -7,7 +7,7 @@ folder is skipped.
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -91,13 +91,17 @@ class CaptureFolders:
         return places
 
     def _sessions_in(self, folder: Path) -> list[Path]:
+        unreadable: list[Path] = []
         try:
-            return session_folders(folder)
+            found = session_folders(folder, unreadable)
         except OSError as error:
             if self.is_given:
                 raise
             logger.warning("ccwire: %s was not searched (%s)", folder, error.strerror)
             return []
+        if unreadable:
+            logger.warning("ccwire: left out, because it may not be read: %s", named(unreadable))
+        return found
 
 
 def find_capture_folders(given: Path | None, environment: Mapping[str, str]) -> CaptureFolders:
@@ -119,7 +123,7 @@ def find_capture_folders(given: Path | None, environment: Mapping[str, str]) -> 
 def chosen_folder(given: Path | None, environment: Mapping[str, str]) -> Path | None:
     """Return `--captures DIR`, else `CCWIRE_CAPTURES`."""
     named_there = environment.get(CAPTURES_VARIABLE)
-    return given or (Path(named_there) if named_there else None)
+    return given or (Path(os.path.expanduser(named_there)) if named_there else None)  # noqa: PTH111
 
 
 def last_written(session: Path) -> float:
@@ -127,7 +131,7 @@ def last_written(session: Path) -> float:
     return max(_times(session / name for name in (EXCHANGES, MANIFEST)), default=0.0)
 
 
-def named(folders: tuple[Path, ...]) -> str:
+def named(folders: Sequence[Path]) -> str:
     """Return the first folders as a list, and how many more there are."""
     shown = ", ".join(str(folder) for folder in folders[:_NAMED])
     more = len(folders) - _NAMED

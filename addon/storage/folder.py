@@ -26,6 +26,7 @@ from addon.storage.files import (
 )
 from ccwire.wire.format import (
     EXCHANGES,
+    MANIFEST,
     PART_SUFFIX,
     TRAFFIC_LOG,
     UNKNOWN,
@@ -34,6 +35,7 @@ from ccwire.wire.format import (
     file_name,
     is_session_id,
     parse_file_name,
+    parse_manifest,
 )
 from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import read_regular
@@ -222,6 +224,20 @@ def part_lines(path: Path) -> Iterator[bytes]:
     for piece in read_pieces(path):
         *lines, rest = (rest + piece).split(b"\n")
         yield from lines
+
+
+def is_session(folder: Path) -> bool:
+    """Whether a folder certainly contains a capture: its manifest or a line of its index is one."""
+    try:
+        named = parse_manifest(read_file(folder / MANIFEST)).session_id
+        if named == folder.name:
+            return True
+    except (OSError, ValueError):
+        pass
+    try:
+        return bool(read_lines(folder / EXCHANGES))
+    except OSError:
+        return False
 
 
 def read_lines(path: Path) -> list[Exchange]:

@@ -8,6 +8,7 @@ Only files that ccwire writes are deleted (docs/format.md). A folder that contai
 gets its name back, with the rest in it. Links are not followed: a link is never a file of ccwire.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -18,7 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from addon.storage.files import LOCK, locked, open_file
+from addon.storage.folder import is_session
 from ccwire.wire.format import EXCHANGES, MANIFEST, PART_SUFFIX, TRAFFIC_LOG, is_session_id
+from ccwire.wire.pack.segment import SEGMENT_SUFFIX
+from ccwire.wire.pack.tar import TAR_SUFFIX
 
 try:
     import fcntl
@@ -28,11 +32,14 @@ except ImportError:  # Windows: a part file counts as in flight
 QUIET_SECONDS = 120.0  # a session written to within this time counts as in use
 RECORDERS = ".recorders"  # in `unknown`, locked by the proxies that write to it
 _HIDDEN = re.compile(r"\.pruned-([A-Za-z0-9-]{1,64})-[0-9a-f]{8}")
+_PACK = f"{re.escape(SEGMENT_SUFFIX)}|{re.escape(TAR_SUFFIX)}"
+_SLUG = r"[A-Za-z0-9_]+"  # of a URL's path
+_NAMED = rf"\d{{4,12}}_(?:req|resp)_{_SLUG}\.json|{re.escape(MANIFEST)}|{re.escape(EXCHANGES)}"
 _OWN_FILE = re.compile(
-    r"\d{4,}_(?:req|resp)_.+\.json"
-    rf"|\d{{4,}}_resp_.+{re.escape(PART_SUFFIX)}(?:\.unreadable)?"
-    r"|\d{4,}_pack\..+"
-    r"|\..+\.[0-9a-f]+\.tmp"
+    rf"(?:{_NAMED})"
+    rf"|\d{{4,12}}_resp_{_SLUG}{re.escape(PART_SUFFIX)}(?:\.unreadable)?"
+    rf"|\d{{4,12}}(?:{_PACK})"
+    rf"|\.(?:{_NAMED}|packing)\.[0-9a-f]{{16}}\.tmp"
 )
 _OWN_NAMES = frozenset({MANIFEST, EXCHANGES, LOCK, RECORDERS})
 
@@ -56,6 +63,10 @@ def delete_session(folder: Path, now: float | None = None) -> Deleted:
     """Delete a session; raise InUse if it is being captured, OSError if it cannot be deleted."""
     if folder.is_symlink():
         raise NotADirectoryError(f"{folder} is a symbolic link")
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "you may not delete its files", str(folder))
+    if not is_session(folder):
+        raise OSError(errno.EINVAL, "it has no manifest or index of a capture", str(folder))
     with locked(folder):
         if why := _why_in_use(folder, _now(now)):
             raise InUse(why)
@@ -66,6 +77,13 @@ def delete_session(folder: Path, now: float | None = None) -> Deleted:
 
 def why_in_use(folder: Path, now: float | None = None) -> str | None:
     """Return why a session must not be deleted now; None if it may."""
+    try:
+        return _why_not_now(folder, now)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def _why_not_now(folder: Path, now: float | None) -> str | None:
     if any(_is_locked_by_writers(name) for name in _names(folder)):
         with locked(folder):  # else a lock that is only tried may look like a writer's
             return _why_in_use(folder, _now(now))

@@ -57,7 +57,8 @@ class Choice:
 def choose(candidates: Iterable[Candidate], conditions: Conditions) -> Choice:
     oldest_first = sorted(candidates, key=lambda one: (one.last_used, one.session_id))
     sessions = [one for one in oldest_first if one.is_session]
-    kept = {one.session_id for one in sessions[-conditions.keep :]} if conditions.keep else set()
+    newest = list(dict.fromkeys(one.session_id for one in reversed(sessions)))
+    kept = set(newest[: conditions.keep or 0])
     delete: list[tuple[Candidate, Reason]] = []
     spared: list[tuple[Candidate, str]] = []
     for one in oldest_first:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from addon.storage.folder import is_session
 from addon.storage.pack import Busy, PackOutcome, pack_session, unpack_session
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
@@ -51,6 +52,8 @@ def command(
 
 
 def _try(folder: Path, *, unpack: bool, keep: bool, skip_busy: bool) -> PackOutcome:
+    if not is_session(folder):
+        raise UserError(f"{folder} has no manifest or index of a capture; it was left as it is.")
     act = unpack_session if unpack else pack_session
     try:
         return act(folder, keep=keep)

@@ -29,7 +29,7 @@ from ccwire.output.tables import numbered
 from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import find_session
 from ccwire.session_filters import Project, parse_age, parse_size, parsed, project_option
-from ccwire.session_list import SessionHead, running_sessions, session_heads
+from ccwire.session_list import SessionHead, is_running, running_sessions, session_heads
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
 from correlate.captures.folder import read_manifest
 from correlate.captures.size import folder_bytes
@@ -114,7 +114,7 @@ def command(
     if as_json:
         print_json(prune_json(report))
     else:
-        again = command_line(shlex.join(["prune", *ctx.meta[_ARGUMENTS], "--yes"]))
+        again = command_line(shlex.join(["prune", "--yes", *ctx.meta[_ARGUMENTS]]))
         print_prune(console(), report, {head.session_id: head for head in heads}, again)
     if report.problems:
         (folder, first), *_ = report.problems.items()
@@ -188,8 +188,17 @@ def _named(text: str, captures: CaptureFolders, claude_dir: Path) -> str:
 
 def _candidate(head: SessionHead, running: Collection[str], now: float) -> Candidate:
     folder = _folder(head)
-    in_use = "its client is running" if head.session_id in running else why_in_use(folder, now)
+    is_running = head.session_id in running or _has_running_client(head)
+    in_use = "its client is running" if is_running else why_in_use(folder, now)
     return Candidate(head.session_id, folder, _last_used(head), folder_bytes(folder), in_use)
+
+
+def _has_running_client(head: SessionHead) -> bool:
+    """Whether a process that made its calls still runs; of a client without hooks, too."""
+    manifest = head.manifest
+    if manifest is None or head.session_id == UNKNOWN:
+        return False
+    return any(is_running(pid, manifest.last_seen) for pid in manifest.pids)
 
 
 def _folder(head: SessionHead) -> Path:

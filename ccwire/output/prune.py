@@ -1,6 +1,6 @@
 """Prints what `ccwire prune` deletes, or would delete: a table and a total, or JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import day, numbered, size
 from ccwire.session_list import SessionHead
-from ccwire.wire.format import TRAFFIC_LOG, short_id
+from ccwire.wire.format import TRAFFIC_LOG, UNKNOWN, short_id
 from correlate.transcript.titles import title_of
 
 _COLUMNS = (
@@ -60,8 +60,10 @@ def print_prune(
         print_fitted(to, _COLUMNS, rows)
     for one, why_not in report.spared:
         to.print(f"kept: {short_id(one.session_id)}, {why_not}", soft_wrap=True)
-    for folder in sorted({one.folder.parent for one, _ in report.chosen}):
-        to.print(f"in {folder}", soft_wrap=True)
+    places = sorted({one.folder.parent for one, _ in report.chosen})
+    for folder in places if len(places) > 1 else ():
+        there = [one.session_id for one, _ in report.chosen if one.folder.parent == folder]
+        to.print(f"in {folder}: {', '.join(map(short_id, there))}", soft_wrap=True)
     if report.reports:
         what = numbered(len(report.reports), "report")
         to.print(f"{what} of these sessions in {report.reports[0].parent} too", soft_wrap=True)
@@ -116,7 +118,7 @@ def _print_plan(to: Console, report: PruneReport, again: str) -> None:
     parts = []
     if report.chosen:
         total = size(sum(one.bytes for one, _ in report.chosen))
-        parts.append(f"{numbered(len(report.chosen), 'session')}, {total}")
+        parts.append(f"{_count([one.session_id for one, _ in report.chosen])}, {total}")
     if report.unfinished:
         parts.append(numbered(len(report.unfinished), "interrupted deletion"))
     to.print(f"{' and '.join(parts)}; nothing is deleted yet. To delete:", soft_wrap=True)
@@ -125,10 +127,17 @@ def _print_plan(to: Console, report: PruneReport, again: str) -> None:
 
 def _print_deleted(to: Console, report: PruneReport) -> None:
     total = size(sum(one.bytes for one in report.deleted.values()))
-    to.print(f"Deleted {numbered(len(report.deleted), 'session')}, {total}.")
+    to.print(f"Deleted {_count([one.session_id for one in report.deleted.values()])}, {total}.")
     for one in report.deleted.values():
         if one.left:
             names = ", ".join(one.left)
             to.print(f"left in {one.folder}, not written by ccwire: {names}", soft_wrap=True)
     if report.has_log_gone:
         to.print(f"Deleted {TRAFFIC_LOG} too: no session is left.")
+
+
+def _count(session_ids: Sequence[str]) -> str:
+    """Return how many sessions these are; `unknown` is none."""
+    sessions = [name for name in session_ids if name != UNKNOWN]
+    parts = [numbered(len(sessions), "session")] if sessions or not session_ids else []
+    return " and ".join([*parts, *([UNKNOWN] if len(sessions) < len(session_ids) else [])])

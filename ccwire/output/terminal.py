@@ -68,7 +68,10 @@ def page(print_to: Callable[["SafeConsole"], None], *, use_pager: bool = True) -
     if text.count("\n") < to.height:
         click.echo(text, nl=False, color=True)
     else:
-        click.echo_via_pager(text.removesuffix("\n"))
+        try:
+            click.echo_via_pager(text.removesuffix("\n"))
+        except ValueError:  # the variable PAGER has an open quotation
+            click.echo(text, nl=False, color=True)
 
 
 def print_json_list(name: str, items: Iterable[Any], rest: Callable[[], Any]) -> None:

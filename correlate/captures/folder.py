@@ -3,6 +3,7 @@
 Tolerates what a killed proxy can leave: a truncated line, a missing manifest.
 """
 
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,39 @@ from ccwire.wire.regular_file import read_regular
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 
 
-def session_folders(captures: Path) -> list[Path]:
-    """Return the session folders sorted by name, without `unknown`."""
+def session_folders(captures: Path, unreadable: list[Path] | None = None) -> list[Path]:
+    """Return the session folders sorted by name, without `unknown`.
+
+    Those that may not be read are added to `unreadable`.
+    """
     if not captures.is_dir():
         return []
-    return sorted(
-        folder
-        for folder in captures.iterdir()
-        if is_session_id(folder.name)
-        and has_session(folder)
-        and folder.is_dir()
-        and not folder.is_symlink()
-        and ((folder / EXCHANGES).is_file() or (folder / MANIFEST).is_file())
+    found = []
+    for folder in sorted(captures.iterdir()):
+        try:
+            if is_session_id(folder.name) and has_session(folder) and _is_captured(folder):
+                found.append(folder)
+        except OSError:  # another user's
+            if unreadable is not None:
+                unreadable.append(folder)
+    return found
+
+
+def _is_captured(folder: Path) -> bool:
+    """Whether it is a folder with an index, or with a manifest of ccwire's."""
+    if not folder.is_dir() or folder.is_symlink():
+        return False
+    return stat.S_ISREG(_mode(folder / EXCHANGES)) or (
+        stat.S_ISREG(_mode(folder / MANIFEST)) and manifest_flaw(folder) is None
     )
+
+
+def _mode(path: Path) -> int:
+    """Return a file's mode, 0 if there is none; raise OSError if its folder may not be read."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return 0
 
 
 def has_session(folder: Path) -> bool:

@@ -68,7 +68,7 @@ def test_the_home_and_what_is_registered_in_it_are_listed(alone: Path) -> None:
     code, found = checks("--port", free_port())
     assert [check["found"] for check in found["registered"]] == [
         "/no-such-mount/captures: cannot be reached, or its disk is not mounted",
-        str(there),
+        f"{there}: 0 B in 0 sessions",
     ]
     assert (code, found["home"][0]["found"]) == (0, f"{alone}/.ccwire")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
+from addon.storage.registry import register
 from ccwire.cli import main
 from lab.made_session import MadeSession
 
@@ -79,8 +81,77 @@ def test_nothing_is_deleted_without_yes(place: Path) -> None:
     assert lines[1].endswith(f"old      prompt of {OLD[:8]}")
     assert lines[2] == "1 session, 102 kB; nothing is deleted yet. To delete:"
     where = f"--captures {place}/captures --claude-dir {place}/claude"
-    assert lines[3] == f"  ccwire prune --older 30d {where} --yes"
+    assert lines[3] == f"  ccwire prune --yes --older 30d {where}"
     assert left(place) == before
+
+
+def test_the_printed_command_is_one_after_two_dashes_too(place: Path) -> None:
+    ran = CliRunner(env={"CCWIRE_CAPTURES": str(place / "captures")}).invoke(
+        main, ["prune", "--older", "30d", "--claude-dir", str(place / "claude"), "--", NEW[:8]]
+    )
+    command = ran.stdout.splitlines()[-1]
+    assert command.startswith("  ccwire prune --yes --older 30d")
+    assert command.endswith(f" -- {NEW[:8]}")
+
+
+def test_a_folder_of_others_is_no_session(place: Path) -> None:
+    foreign = place / "captures" / "dataset-1"
+    foreign.mkdir()
+    for name in ("2024_pack.jpg", "image.png", "0001_req_mine.json"):
+        (foreign / name).write_text("precious")
+    (foreign / "manifest.json").write_text('{"manifest_version": 3}')
+    age(foreign)
+    before = sorted(path.name for path in foreign.iterdir())
+    found = pruned(place, "--older", "1h", "--yes")
+    assert {session["session_id"] for session in found["sessions"]} == {OLD, MIDDLE, NEW}
+    assert sorted(path.name for path in foreign.iterdir()) == before
+    (foreign / "exchanges.jsonl").write_text("not a line of ours\n")
+    age(foreign)
+    ran = prune(place, "--older", "1h", "--yes")
+    assert ran.exit_code == 2
+    assert "it has no manifest or index of a capture" in ran.output
+    assert (foreign / "image.png").exists() and (foreign / "2024_pack.jpg").exists()
+
+
+def test_a_session_in_two_folders_is_kept_as_one(
+    place: Path, ccwire_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(place / "captures" / NEW, ccwire_home / "captures" / NEW)
+    register(place / "captures", ccwire_home)
+    monkeypatch.chdir(place / "claude")
+    ran = CliRunner(env={"COLUMNS": "160"}).invoke(
+        main, ["prune", "--keep", "2", "--json", "--claude-dir", str(place / "claude")]
+    )
+    assert [s["session_id"] for s in json.loads(ran.stdout)["sessions"]] == [OLD]
+
+
+def test_the_client_of_a_session_without_hooks_may_run(place: Path) -> None:
+    path = place / "captures" / OLD / "manifest.json"
+    manifest = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps(manifest | {"pids": [os.getpid()], "last_seen": time.time()}))
+    age(path.parent)
+    found = pruned(place, OLD)
+    assert found["sessions"] == []
+    assert found["kept"] == [{"session_id": OLD, "why": "its client is running"}]
+
+
+def test_the_pages_of_a_session_go_with_it(place: Path, ccwire_home: Path) -> None:
+    reports = ccwire_home / "reports"
+    reports.mkdir(parents=True)
+    names = [f"{OLD}.html", f"{OLD}-{NEW[:8]}.html", f"{NEW}-{OLD[:8]}.html", f"{NEW}.html"]
+    for name in names:
+        (reports / name).write_text("page")
+    assert len(pruned(place, OLD)["reports"]) == 3
+    assert len(list(reports.iterdir())) == 4
+    pruned(place, OLD, "--yes")
+    assert [path.name for path in reports.iterdir()] == [f"{NEW}.html"]
+
+
+def test_what_is_too_large_and_in_use_is_named(place: Path) -> None:
+    (place / "captures" / OLD / "exchanges.jsonl").touch()
+    found = pruned(place, "--larger-than", "1kB")
+    assert {s["session_id"] for s in found["sessions"]} == {MIDDLE, NEW}
+    assert [kept["session_id"] for kept in found["kept"]] == [OLD]
 
 
 def test_the_printed_command_deletes(place: Path) -> None:

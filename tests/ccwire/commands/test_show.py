@@ -418,12 +418,13 @@ def test_a_hint_names_the_folders_that_were_given(
     assert "`ccwire show 11111111 N` shows one" in CliRunner().invoke(main, ["show"]).stdout
 
 
-def test_the_name_of_a_run_is_not_cut_in_a_hint(tmp_path: Path) -> None:
+def test_a_run_is_named_in_a_hint_as_it_may_be_given(tmp_path: Path) -> None:
     name = "run-20261116-174133-1f3a"
     made = MadeSession(name)
     made.call()
     made.write(tmp_path / "claude", tmp_path / "captures")
-    assert f"`ccwire show {name} N " in printed(tmp_path, name)
+    assert "`ccwire show run-1f3a N " in printed(tmp_path, name)
+    assert "exchange 1" in printed(tmp_path, "run-1f3a", "1")
 
 
 def test_a_damaged_file_is_named_and_the_rest_is_shown(root: Path) -> None:

@@ -99,11 +99,11 @@ def test_no_session_id(value: object) -> None:
     assert not is_session_id(value)
 
 
-def test_the_name_of_a_run_is_a_valid_folder_and_is_not_shortened() -> None:
+def test_the_name_of_a_run_is_a_valid_folder_and_has_a_short_form() -> None:
     run = run_id(1_800_000_000.0, "1f3a")
     assert is_session_id(run)
     assert is_run_id(run)
-    assert short_id(run) == run
+    assert short_id(run) == "run-1f3a"
     assert run.endswith("-1f3a")
 
 
