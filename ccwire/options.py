@@ -1,6 +1,7 @@
 """Options that several commands share, and the one error that ends a command with exit code 2."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import click
 
 from addon.storage.home import CAPTURES, find_home
 from addon.storage.keep_open import KEEP_OPEN, parse_keep_open
-from ccwire.capture_folders import chosen_folder, find_capture_folders
+from ccwire.capture_folders import CaptureFolders, chosen_folder, find_capture_folders
 from ccwire.wire.format import claude_dir
 
 
@@ -35,13 +36,26 @@ def _folder(convert: Any) -> Any:
     return lambda ctx, param, value: convert(Path(value) if value is not None else None)
 
 
-captures_option = click.option(
-    "--captures",
-    "captures",
-    metavar="DIR",
-    callback=_folder(lambda given: find_capture_folders(given, os.environ)),
-    help="The capture folder (default: $CCWIRE_CAPTURES, else all known folders).",
-)
+def _named_folders(given: Path | None) -> CaptureFolders:
+    if given is not None and not given.is_dir():
+        raise UserError(f"{given} is not a folder; give another --captures DIR.")
+    return find_capture_folders(given, os.environ)
+
+
+def _captures_option[F: Callable[..., Any]](
+    find: Callable[[Path | None], CaptureFolders],
+) -> Callable[[F], F]:
+    return click.option(
+        "--captures",
+        "captures",
+        metavar="DIR",
+        callback=_folder(find),
+        help="The capture folder (default: $CCWIRE_CAPTURES, else all known folders).",
+    )
+
+
+captures_option = _captures_option(_named_folders)
+future_captures_option = _captures_option(lambda given: find_capture_folders(given, os.environ))
 target_captures_option = click.option(
     "--captures",
     "captures",

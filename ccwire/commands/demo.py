@@ -180,6 +180,7 @@ def _show(to: Console, captures: Path, claude_dir: Path, served: int) -> None:
     to.print(Text("\nNext", "bold"), soft_wrap=True)
     for line in (
         f"jq .body.data.model {folder}/*_req_v1_messages.json",
+        command_line(f"show latest {places}"),
         command_line(f"reconcile latest -v {places}"),
         command_line(f"report latest --open {places}"),
         command_line("run claude        # your own session, captured"),

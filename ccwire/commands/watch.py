@@ -8,7 +8,7 @@ import click
 
 from addon.storage.traffic_log import summary
 from ccwire.capture_folders import CaptureFolders, find_capture_folders
-from ccwire.options import UserError, captures_option, json_option, raw_option
+from ccwire.options import UserError, future_captures_option, json_option, raw_option
 from ccwire.output.terminal import console, echo, print_json
 from ccwire.output.watch_frame import FrameView
 from ccwire.output.watch_screen import LiveScreen, ScreenEnded
@@ -22,7 +22,7 @@ _NEW_FOLDERS_SECONDS = 2.0  # between two looks for new capture folders
 @click.command("watch")
 @click.option("--once", is_flag=True, help="Print the current state and exit.")
 @click.option("--all", "every", is_flag=True, help="Include sessions idle for over an hour.")
-@captures_option
+@future_captures_option
 @json_option
 @raw_option
 @click.pass_context

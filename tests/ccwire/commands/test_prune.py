@@ -310,6 +310,8 @@ def test_a_session_without_a_capture_has_nothing_to_delete(place: Path) -> None:
 
 
 def test_an_empty_folder_has_nothing_to_delete(tmp_path: Path) -> None:
+    assert "captures is not a folder; give another" in prune(tmp_path, "--keep", "0").output
+    (tmp_path / "captures").mkdir()
     assert prune(tmp_path, "--older", "30d", "--yes").stdout == "Nothing to delete.\n"
 
 

@@ -277,6 +277,7 @@ def test_a_terminal_shows_a_screenful(many: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_no_captures_prints_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CCWIRE_SESSIONS", str(tmp_path / "none.json"))
+    (tmp_path / "a").mkdir()
     places = ["--captures", str(tmp_path / "a"), "--claude-dir", str(tmp_path / "b")]
     result = CliRunner().invoke(main, ["sessions", *places])
     assert "ccwire run claude" in result.stdout
