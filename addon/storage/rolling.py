@@ -23,7 +23,7 @@ _ENDED_SECONDS = 5.0  # the same after its end: a client sends telemetry even th
 _RETRY_SECONDS = 30.0
 _STEP = 16  # exchanges to pack at once
 _MOST_WAITING = 1 << 20  # bytes of exchanges to pack, which wait no longer for an idle moment
-_MOST_WRITERS = 8  # that keep their state
+_MOST_WRITERS = 4  # that keep their state
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from ccwire.wire.pack.segment import (
 )
 
 _LEVEL = 9
-_WINDOW_LOG = 19
+_LOGS = {"window_log": 18, "hash_log": 17, "chain_log": 16}  # 1.1 MB per stream; the default is 10
 _BLOCK = 256 << 10  # bytes of a stream, after which the next piece begins a block
 _MOST_PIECES = 64  # of a block: damage to one breaks those behind it
 _LARGEST = {REQUESTS: 64 << 20, RESPONSES: 16 << 20}  # the API takes no larger requests
@@ -244,7 +244,7 @@ class _Stream:
 
 def _compressor() -> Any:
     options = zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL, window_log=_WINDOW_LOG, write_content_size=False
+        _LEVEL, **_LOGS, write_content_size=False
     )
     return zstandard.ZstdCompressor(compression_params=options).compressobj()
 

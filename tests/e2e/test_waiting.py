@@ -119,4 +119,4 @@ def test_a_program_without_a_session_is_filed_under_its_run(tmp_path: Path) -> N
     for command in (["sessions"], ["diff", run], ["report", run, "-o", str(tmp_path / "r.html")]):
         result = CliRunner().invoke(main, [*command, *places])
         assert result.exit_code == 0, (command, result.output)
-    assert run in CliRunner().invoke(main, ["sessions", *places]).stdout
+    assert "run-1f3a" in CliRunner().invoke(main, ["sessions", *places]).stdout

@@ -177,7 +177,7 @@ class _BlockCache:
             self.remove(key)
 
 
-_CACHE = _BlockCache(32 << 20)
+_CACHE = _BlockCache(16 << 20)
 _NUMBERS = itertools.count()
 
 
