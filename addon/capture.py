@@ -35,7 +35,7 @@ from addon.recording.process import JournalQueue
 from addon.recording.queue import JobQueue
 from addon.recording.start import CapturePaths, new_redactor, prepare
 from addon.redaction.log_records import redact_log_records
-from addon.storage.keep_open import KEEP_OPEN, parse_keep_open
+from addon.storage.packing.keep_open import KEEP_OPEN, parse_keep_open
 from addon.trailers import Trailers
 from addon.view import AnswerView
 from ccwire.wire.format import claude_dir, is_run_id

@@ -30,7 +30,7 @@ import click
 import orjson
 
 from addon.launch.proxy import Proxy
-from addon.storage.keep_open import KEEP_OPEN
+from addon.storage.packing.keep_open import KEEP_OPEN
 from bench.figure import Figure, at_most, print_figures
 from ccwire.demo.stand_in.scenario import Answer, Text
 from ccwire.demo.stand_in.stream import Call, events, usage_of

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from addon.storage.home import CAPTURES, find_home
-from addon.storage.keep_open import KEEP_OPEN, parse_keep_open
+from addon.storage.packing.keep_open import KEEP_OPEN, parse_keep_open
 from ccwire.capture_folders import CaptureFolders, chosen_folder, find_capture_folders
 from ccwire.wire.format import claude_dir
 

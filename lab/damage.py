@@ -18,7 +18,8 @@ import orjson
 import zstandard
 
 from ccwire.wire.pack.files import PackDamaged
-from ccwire.wire.pack.segment import SEGMENT_SUFFIX, Piece, Segment, encode_line, encode_record
+from ccwire.wire.pack.records import StreamPiece, encode_record
+from ccwire.wire.pack.segment import SEGMENT_SUFFIX, Segment, encode_line
 
 type Json = Any
 
@@ -213,7 +214,9 @@ def _of_segment(path: Path, rng: random.Random, _: Path) -> None:
     index = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     content = rng.choice((b"", b"abc", bytes(64 << 20)))
     pieces = [
-        Piece(rng.choice((len(part), 0, 7, 1 << 31)), zstandard.compress(part), rng.choice((0, 9)))
+        StreamPiece(
+            rng.choice((len(part), 0, 7, 1 << 31)), zstandard.compress(part), rng.choice((0, 9))
+        )
         for part in (content, content, index)
     ]
     record = encode_record(pieces)

@@ -20,7 +20,7 @@ from addon.recording.jobs import Failed
 from addon.recording.recovery import recover
 from addon.storage.folder import Slot
 from addon.storage.move import refile
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from addon.storage.registry import RegisteredFolder, dump_registry, register
 from ccwire.commands import report, scrub
 from ccwire.verdict_cache import VerdictCache

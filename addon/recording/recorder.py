@@ -46,7 +46,7 @@ from addon.storage import manifest as manifests
 from addon.storage.files import write_pieces, write_whole
 from addon.storage.folder import CaptureStore, Slot
 from addon.storage.index import Finished, SessionIndex
-from addon.storage.rolling import Rolling
+from addon.storage.packing.rolling import Rolling
 from addon.storage.traffic_log import summary
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import UNKNOWN, Gap

@@ -14,7 +14,7 @@ from addon.redaction.key import KEY_FILE, redaction_key
 from addon.redaction.redactor import Redactor
 from addon.storage.folder import CaptureStore
 from addon.storage.home import find_home
-from addon.storage.keep_open import ALL, parse_keep_open
+from addon.storage.packing.keep_open import ALL, parse_keep_open
 from addon.storage.registry import REGISTRY, register
 from addon.upstream.company_proxy import proxy_authorizations
 

@@ -14,7 +14,7 @@ from addon.claude_settings.hooks_text import hook_command, hook_settings
 from addon.hooks.events import events_for
 from addon.launch.environment import proxied_environment
 from addon.launch.proxy import Proxy, ProxyError
-from addon.storage.keep_open import ALL
+from addon.storage.packing.keep_open import ALL
 from ccwire.command_name import command_line
 from ccwire.demo.client.profiles import PROFILES, profile
 from ccwire.demo.real.npm import NpmFailed, fetch, newest_version

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from addon.storage.folder import is_session
-from addon.storage.pack import Busy, PackOutcome, pack_session, unpack_session
+from addon.storage.packing.pack import Busy, PackOutcome, pack_session, unpack_session
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.tables import Column, count, print_table

@@ -23,7 +23,7 @@ from addon.launch.proxy import (
     occupied,
     why_no_ca,
 )
-from addon.storage.keep_open import KEEP_OPEN
+from addon.storage.packing.keep_open import KEEP_OPEN
 from addon.storage.writable import why_not_writable
 from addon.upstream.company_proxy import UnusableProxy, chained_modes, company_proxy
 from ccwire.command_name import command_line

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from addon.hooks.events import HANDLED
 from addon.launch.proxy import Proxy
-from addon.storage.keep_open import ALL
+from addon.storage.packing.keep_open import ALL
 from ccwire.demo.real import npm
 from ccwire.demo.real.npm import InstalledClient
 from ccwire.demo.real.run import MADE_UP_KEY, environment, lab_home, run_command

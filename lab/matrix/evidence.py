@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from ccwire.demo.stand_in.ledger import Served
 from ccwire.wire.format import EXCHANGES, UNKNOWN, Exchange, parse_file_name
 from ccwire.wire.pack.files import exchange_files

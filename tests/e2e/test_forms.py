@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from addon.storage.pack import pack_session, pack_some, unpack_session
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.pack import pack_session, pack_some, unpack_session
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.cli import COMMANDS, main
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import segments

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from addon.storage.pack import unpack_session
+from addon.storage.packing.pack import unpack_session
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import ExchangeFiles, segments

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import addon.storage.rolling
+import addon.storage.packing.rolling
 from addon.hooks.sessions import SessionsMap
 from addon.identity.lookup import SessionLookup
 from addon.identity.processes import ClientProcess
@@ -120,7 +120,7 @@ def jobs(flow_id: str, session: str | None, *, process: int = 0, size: int = 200
 
 def run_packing(captures: str) -> None:
     """Capture until killed, as `run` does, and pack every exchange but the newest at once."""
-    addon.storage.rolling._MOST_WAITING = 0
+    addon.storage.packing.rolling._MOST_WAITING = 0
     run(captures, keep_open=1)
 
 

@@ -12,7 +12,7 @@ import orjson
 
 from addon.recording.recovery import recover
 from addon.storage.folder import CaptureStore
-from addon.storage.pack import unpack_session
+from addon.storage.packing.pack import unpack_session
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import segments
 from tests.faults import busy

@@ -20,7 +20,7 @@ import pytest
 
 from addon.launch.proxy import Proxy
 from addon.recording.journal.folder import journals_of
-from addon.storage.pack import unpack_session
+from addon.storage.packing.pack import unpack_session
 from tests.faults.large import LargeServer, pieces_of
 from tests.faults.sizes import size
 from tests.rig import new_session, until

@@ -17,7 +17,7 @@ from types import FrameType
 
 from click.testing import CliRunner, Result
 
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from ccwire.cli import main
 from ccwire.wire.pack.files import exchange_files
 from lab.damage import damage_tree

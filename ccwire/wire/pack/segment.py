@@ -5,10 +5,7 @@ responses, and the index. A file is a list of ranges of its stream; a request re
 that earlier requests of the segment have already stored. Each stream is a series of blocks, each
 one zstd frame, so that a file is read without decompressing the others.
 
-    segment  record record record …
-    record   MAGIC, CRC-32 of the rest of the head, CRC-32 of the pieces, flags, then for each
-             stream that has a piece in it: [offset of the block in the stream, if the piece begins
-             one], size, stored size; and then the pieces
+    segment  record record record …, each with a piece of every stream that grows (`records`)
     index    one line of JSON per file: [name, size, mtime_ns, sha256, [start, length, …]]
 
 Each append is one record, whose pieces continue the frames of the records before it: the
@@ -21,8 +18,6 @@ to each other.
 import itertools
 import os
 import re
-import struct
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,50 +38,27 @@ from ccwire.wire.pack.files import (
     check,
     packed_file,
 )
+from ccwire.wire.pack.records import (
+    INDEX,
+    REQUESTS,
+    RESPONSES,
+    Record,
+    is_cut_off,
+    next_record,
+    read_at,
+    record_at,
+)
 from ccwire.wire.regular_file import open_regular
 
 SEGMENT_SUFFIX = "_pack.seg"
-REQUESTS, RESPONSES, INDEX = STREAMS = range(3)
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+\.json")
-_MAGIC = b"\x9eccw"  # the first byte occurs in no JSON
-_START = struct.Struct("!4sIIB")  # magic, CRC of the head, CRC of the pieces, flags
-_CHECKED_HEAD = 8  # where the part of a head begins that its CRC is about
-_BLOCK_OFFSET = struct.Struct("!Q")
-_SIZES = struct.Struct("!II")  # of a piece: raw, stored
-_MOST_HEAD = _START.size + len(STREAMS) * (_BLOCK_OFFSET.size + _SIZES.size)
-_BEGINS = 3  # the flag that a piece begins a block is so many bits above that it exists
 # A segment is untrusted.
-_LARGEST_RECORD = 1 << 30
 _LARGEST_INDEX_BLOCK = 32 << 20
 _LARGEST_INDEX = 1 << 30
 _MOST_CHECKED = 8  # times the size of a segment, to look for the records behind a damaged one
 _STEP = 1 << 20
 _MOST_WINDOW = 1 << 27
-
-
-class Piece(NamedTuple):
-    """What one record has of a stream: compressed bytes, and the size that they expand to."""
-
-    size: int
-    stored: bytes
-    begins_at: int | None = None  # where in its stream a block begins with this piece
-
-
-def encode_record(pieces: Sequence[Piece | None]) -> bytes:
-    """Return a record with the pieces of each stream."""
-    flags, head, stored = 0, b"", b""
-    for stream, piece in enumerate(pieces):
-        if piece is None:
-            continue
-        flags |= 1 << stream
-        if piece.begins_at is not None:
-            flags |= 1 << (stream + _BEGINS)
-            head += _BLOCK_OFFSET.pack(piece.begins_at)
-        head += _SIZES.pack(piece.size, len(piece.stored))
-        stored += piece.stored
-    checked = struct.pack("!IB", zlib.crc32(stored), flags) + head
-    return _MAGIC + struct.pack("!I", zlib.crc32(checked)) + checked + stored
 
 
 def encode_line(entry: PackedFile, ranges: Sequence[tuple[int, int]]) -> bytes:
@@ -122,23 +94,6 @@ class _Block:
     start: int
     size: int = 0
     pieces: list[_Stored] = field(default_factory=list)
-
-
-class _Record(NamedTuple):
-    """A whole record: where its pieces are, and where it ends."""
-
-    head: bytes
-    content: int
-    pieces: list["_Head | None"]
-    end: int
-
-
-class _Head(NamedTuple):
-    """What the head of a record says of a piece."""
-
-    begins_at: int | None
-    size: int
-    stored: int
 
 
 class _IndexLine(NamedTuple):
@@ -262,35 +217,35 @@ class Segment:
     def _begins_as_before(self, file: BinaryIO) -> bool:
         """Whether the last record is where it was: a new file may have a deleted one's inode."""
         position, head = self._last
-        return _read_at(file, position, len(head)) == head
+        return read_at(file, position, len(head)) == head
 
     @property
     def is_cut_off(self) -> bool:
         """Whether the segment ends in a record that is not whole, as a kill leaves it."""
         with open_regular(self.path, follow=False, buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            return self.end < size and _is_cut_off(file, self.end, size)
+            return self.end < size and is_cut_off(file, self.end, size)
 
-    def _records(self, file: BinaryIO, size: int) -> Iterator[_Record]:
+    def _records(self, file: BinaryIO, size: int) -> Iterator[Record]:
         """Yield the whole records from `end` on."""
         position, most = self.end, _MOST_CHECKED * size
         while position < size:
-            record, checked = _record_at(file, position, size)
+            record, checked = record_at(file, position, size)
             most -= checked
             if record is not None:
                 self._last = position, record.head
                 self.end = position = record.end
                 yield record
                 continue
-            following, checked = _next_record(file, position + 1, size, most)
+            following, checked = next_record(file, position + 1, size, most)
             most -= checked
-            if following is None and _is_cut_off(file, position, size):
+            if following is None and is_cut_off(file, position, size):
                 return
             self.is_damaged = True
             self._is_broken = [True, True, True]
             position = size if following is None else following
 
-    def _take(self, record: _Record) -> None:
+    def _take(self, record: Record) -> None:
         position = record.content
         for stream, piece in enumerate(record.pieces):
             if piece is None:
@@ -376,7 +331,7 @@ class Segment:
         """Return the content of a block; its frame has no end while it is appended to."""
         if block.size > LARGEST_FILE:
             raise PackDamaged(f"{self.path.name} is too large to unpack")
-        stored = b"".join(_read_at(file, piece.position, piece.stored) for piece in block.pieces)
+        stored = b"".join(read_at(file, piece.position, piece.stored) for piece in block.pieces)
         decompressor = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW)
         parts, left = [], block.size
         try:
@@ -399,94 +354,7 @@ def _name_in(data: bytes, start: int, end: int) -> str:
     return data[start + 2 : quote].decode("utf-8", "replace") if is_line else ""
 
 
-def _record_at(file: BinaryIO, position: int, size: int) -> tuple[_Record | None, int]:
-    """Return the record that begins there, if a whole one does, and how many bytes were checked."""
-    data = _read_at(file, position, _MOST_HEAD)
-    parsed = _parse_head(data)
-    if parsed is None:
-        return None, 0
-    pieces, head = parsed
-    content = position + len(head)
-    end = content + sum(piece.stored for piece in pieces if piece)
-    if end > size or end - position > _LARGEST_RECORD:
-        return None, 0
-    crc, at = 0, content
-    while at < end and (part := _read_at(file, at, min(_STEP, end - at))):
-        crc = zlib.crc32(part, crc)
-        at += len(part)
-    is_whole = at == end and crc == _START.unpack_from(head)[2]
-    return _Record(head, content, pieces, end) if is_whole else None, end - position
-
-
-def _parse_head(data: bytes) -> tuple[list[_Head | None], bytes] | None:
-    """Return what a head says of each piece, and the head; None if it is not whole."""
-    if len(data) < _START.size or not data.startswith(_MAGIC):
-        return None
-    _, crc, _, flags = _START.unpack_from(data)
-    at = _START.size
-    pieces: list[_Head | None] = []
-    try:
-        for stream in STREAMS:
-            if not flags & 1 << stream:
-                pieces.append(None)
-                continue
-            begins_at = None
-            if flags & 1 << (stream + _BEGINS):
-                (begins_at,) = _BLOCK_OFFSET.unpack_from(data, at)
-                at += _BLOCK_OFFSET.size
-            pieces.append(_Head(begins_at, *_SIZES.unpack_from(data, at)))
-            at += _SIZES.size
-    except struct.error:
-        return None
-    return (pieces, data[:at]) if zlib.crc32(data[_CHECKED_HEAD:at]) == crc else None
-
-
-def _next_record(file: BinaryIO, position: int, size: int, most: int) -> tuple[int | None, int]:
-    """Return where the next whole record begins, and how many bytes were checked for it."""
-    overlap = len(_MAGIC) - 1
-    checked = 0
-    while position < size:
-        data = _read_at(file, position, _STEP)
-        at = data.find(_MAGIC)
-        while at >= 0 and checked <= most:
-            record, more = _record_at(file, position + at, size)
-            checked += more
-            if record is not None:
-                return position + at, checked
-            at = data.find(_MAGIC, at + 1)
-        if position + len(data) >= size or checked > most:
-            break
-        position += max(1, len(data) - overlap)
-    return None, checked
-
-
-def _is_cut_off(file: BinaryIO, position: int, size: int) -> bool:
-    """Whether the file ends in the beginning of a record that was not written to its end."""
-    data = _read_at(file, position, _MOST_HEAD)
-    if not _MAGIC.startswith(data[: len(_MAGIC)]):
-        return False
-    parsed = _parse_head(data)
-    if parsed is None:  # a whole head that is not as it was written is damaged
-        return len(data) < _head_size(data)
-    return position + len(parsed[1]) + sum(piece.stored for piece in parsed[0] if piece) > size
-
-
-def _head_size(data: bytes) -> int:
-    """Return the size of the head that begins with these bytes."""
-    if len(data) < _START.size:
-        return _START.size
-    flags = data[_START.size - 1]
-    there = sum(bool(flags & 1 << stream) for stream in STREAMS)
-    begin = sum(bool(flags & 9 << stream == 9 << stream) for stream in STREAMS)
-    return _START.size + there * _SIZES.size + begin * _BLOCK_OFFSET.size
-
-
 def _is_same(before: os.stat_result | None, now: os.stat_result) -> bool:
     if before is None or (before.st_dev, before.st_ino) != (now.st_dev, now.st_ino):
         return False
     return (before.st_size, before.st_mtime_ns) == (now.st_size, now.st_mtime_ns)
-
-
-def _read_at(file: BinaryIO, position: int, size: int) -> bytes:
-    file.seek(position)
-    return file.read(size) or b""

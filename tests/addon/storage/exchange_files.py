@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.wire.format import file_name
 from ccwire.wire.pack.files import described, exchange_files
 from ccwire.wire.pack.reader import ExchangeFiles

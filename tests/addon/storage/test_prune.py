@@ -8,7 +8,7 @@ import pytest
 
 from addon.storage.files import locked
 from addon.storage.folder import CaptureStore
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from addon.storage.prune import (
     InUse,
     delete_log_of_none,

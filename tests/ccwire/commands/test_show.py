@@ -9,7 +9,7 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from addon.storage.registry import register
 from ccwire.cli import main
 from ccwire.wire.format import EXCHANGES, Exchange, file_name

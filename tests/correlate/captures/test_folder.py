@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import dump
 from correlate.captures.folder import (

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from ccwire.demo.client.simulated import SimulatedClient
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.wire.format import EXCHANGES, MANIFEST, file_name

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from addon.storage.pack import pack_session
+from addon.storage.packing.pack import pack_session
 from ccwire.wire.format import EXCHANGES
 from correlate.captures.folder import read_exchanges
 from correlate.show.stored import parts_in, read_stored, session_exchanges

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from addon.storage.pack import unpack_session
+from addon.storage.packing.pack import unpack_session
 from ccwire.wire.pack.files import PackDamaged
 from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.pack.tar import TarPack

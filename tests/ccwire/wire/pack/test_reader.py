@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.wire.format import file_name
 from ccwire.wire.pack.files import PackDamaged, as_ranges, exchange_files
 from ccwire.wire.pack.reader import ExchangeFiles, packs, segments, tar_packs

@@ -10,11 +10,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.wire.format import file_name
 from ccwire.wire.pack.files import PackDamaged, PackedFile, exchange_files
 from ccwire.wire.pack.reader import segments
-from ccwire.wire.pack.segment import INDEX, REQUESTS, Piece, Segment, encode_line, encode_record
+from ccwire.wire.pack.records import INDEX, REQUESTS, StreamPiece, encode_record
+from ccwire.wire.pack.segment import Segment, encode_line
 from tests.addon.storage.exchange_files import pack_files, write_files
 
 NAME = "0001_req_v1_messages.json"
@@ -177,7 +178,9 @@ def test_false_heads_do_not_take_time_beyond_the_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claimed = 100_000
-    false = encode_record([Piece(1, bytes(claimed), 0), None, None])[: -claimed - 4] + b"wrong"
+    false = (
+        encode_record([StreamPiece(1, bytes(claimed), 0), None, None])[: -claimed - 4] + b"wrong"
+    )
     path = tmp_path / "0001_pack.seg"
     path.write_bytes(false * 6000)
     checked = 0
@@ -188,7 +191,7 @@ def test_false_heads_do_not_take_time_beyond_the_size(
         return zlib_crc32(data, crc)
 
     zlib_crc32 = zlib.crc32
-    monkeypatch.setattr("ccwire.wire.pack.segment.zlib.crc32", counted)
+    monkeypatch.setattr("ccwire.wire.pack.records.zlib.crc32", counted)
     found = Segment(path)
     assert found.is_damaged
     assert found.names == []
@@ -198,7 +201,7 @@ def test_false_heads_do_not_take_time_beyond_the_size(
 def test_an_index_of_nothing_but_lines_takes_no_memory(tmp_path: Path) -> None:
     lines = b"\n" * (64 << 20)
     path = tmp_path / "0001_pack.seg"
-    path.write_bytes(encode_record([None, None, Piece(len(lines), frame(lines), 0)]))
+    path.write_bytes(encode_record([None, None, StreamPiece(len(lines), frame(lines), 0)]))
     found = Segment(path)
     assert found.is_damaged
     assert found.inflated == 0
@@ -207,7 +210,7 @@ def test_an_index_of_nothing_but_lines_takes_no_memory(tmp_path: Path) -> None:
 def test_what_follows_a_damaged_block_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("addon.storage.segments._MOST_PIECES", 4)
+    monkeypatch.setattr("addon.storage.packing.segments._MOST_PIECES", 4)
     writer = SegmentWriter(tmp_path)
     ends = []
     for number in range(1, 21):
@@ -244,7 +247,7 @@ def entry(**more: object) -> PackedFile:
 
 
 def false_segment(folder: Path, line: bytes, content: bytes = b"abcd", claimed: int = 4) -> Path:
-    pieces = [Piece(claimed, frame(content), 0), None, Piece(len(line), frame(line), 0)]
+    pieces = [StreamPiece(claimed, frame(content), 0), None, StreamPiece(len(line), frame(line), 0)]
     path = folder / "0001_pack.seg"
     path.write_bytes(encode_record(pieces))
     return path
@@ -323,7 +326,9 @@ def test_any_bytes_are_a_segment_or_damage(
 ) -> None:
     path = tmp_path_factory.mktemp("s") / "0001_pack.seg"
     line = encode_line(entry(), [(0, 4)])
-    record = encode_record([Piece(4, frame(b"abcd"), 0), None, Piece(len(line), frame(line), 0)])
+    record = encode_record(
+        [StreamPiece(4, frame(b"abcd"), 0), None, StreamPiece(len(line), frame(line), 0)]
+    )
     path.write_bytes(record * (whole > 0) + data)
     found = Segment(path)
     if whole:

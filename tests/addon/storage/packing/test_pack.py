@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from addon.storage.pack import Busy, pack_session, unpack_session
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.pack import Busy, pack_session, unpack_session
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.wire.format import PART_SUFFIX
 from ccwire.wire.pack.files import PackDamaged, exchange_files
 from ccwire.wire.pack.reader import packs, segments
@@ -53,7 +53,7 @@ def test_a_full_disk_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("addon.storage.segments.os.fsync", full)
+    monkeypatch.setattr("addon.storage.packing.segments.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         pack_session(folder, now=LATER)
     assert contents(folder) == before
@@ -182,7 +182,7 @@ def test_a_file_that_is_not_the_recorder_s_or_too_large_stays_open(
     odd.write_bytes(b"{}")
     large = tmp_path / "0003_resp_v1_messages.json"
     large.write_bytes(b"1" * 10_000)
-    monkeypatch.setattr("addon.storage.segments._LARGEST", {0: 9_999, 1: 9_999})
+    monkeypatch.setattr("addon.storage.packing.segments._LARGEST", {0: 9_999, 1: 9_999})
     assert pack_session(tmp_path, now=LATER).files == 2
     assert exchange_files(tmp_path) == [odd, large]
     assert len(all_there(tmp_path)) == 4

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from addon.storage.keep_open import parse_keep_open
-from addon.storage.rolling import Rolling
+from addon.storage.packing.keep_open import parse_keep_open
+from addon.storage.packing.rolling import Rolling
 from ccwire.wire.format import EXCHANGES, PART_SUFFIX, Exchange
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import segments
@@ -204,7 +204,7 @@ def test_a_full_disk_is_logged_once_and_tried_again_later(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("addon.storage.segments.os.fsync", full)
+        patch.setattr("addon.storage.packing.segments.os.fsync", full)
         session.idle()
         session.idle()
     assert len(session.open) == 5
@@ -264,4 +264,4 @@ def test_a_setting_is_a_number_or_all() -> None:
 
 def pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     real = time.monotonic
-    monkeypatch.setattr("addon.storage.rolling.time.monotonic", lambda: real() + seconds)
+    monkeypatch.setattr("addon.storage.packing.rolling.time.monotonic", lambda: real() + seconds)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from addon.storage.pack import open_numbers, pack_some
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.pack import open_numbers, pack_some
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.wire.format import EXCHANGES, UNKNOWN, Exchange
 from ccwire.wire.pack.files import PackDamaged
 from ccwire.wire.pack.reader import segments

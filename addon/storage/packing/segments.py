@@ -18,19 +18,8 @@ import zstandard
 from addon.storage.files import open_file, sync_folder, write_all
 from ccwire.wire.pack.files import PackDamaged, PackedFile, listed
 from ccwire.wire.pack.reader import pack_number, segments
-from ccwire.wire.pack.segment import (
-    INDEX,
-    REQUESTS,
-    RESPONSES,
-    SEGMENT_SUFFIX,
-    STREAMS,
-    Piece,
-    Segment,
-    encode_line,
-    encode_record,
-    is_packable,
-    stream_of,
-)
+from ccwire.wire.pack.records import INDEX, REQUESTS, RESPONSES, STREAMS, StreamPiece, encode_record
+from ccwire.wire.pack.segment import SEGMENT_SUFFIX, Segment, encode_line, is_packable, stream_of
 
 _LEVEL = 9
 _LOGS = {"window_log": 18, "hash_log": 17, "chain_log": 16}  # 1.1 MB per stream; the default is 10
@@ -225,7 +214,7 @@ class _Stream:
         self._begun = 0
         self._pieces = 0
 
-    def piece(self, data: bytes) -> Piece:
+    def piece(self, data: bytes) -> StreamPiece:
         """Compress the next part of the stream; the block ends with it if it is large enough."""
         begins_at = None
         if self._compressor is None:
@@ -239,7 +228,7 @@ class _Stream:
         stored = self._compressor.compress(data) + self._compressor.flush(flush)
         if is_last:
             self._compressor = None
-        return Piece(len(data), stored, begins_at)
+        return StreamPiece(len(data), stored, begins_at)
 
 
 def _compressor() -> Any:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from addon.storage.files import locked, open_file, sync_folder, write_all
 from addon.storage.folder import read_lines
-from addon.storage.segments import SegmentWriter, can_pack
+from addon.storage.packing.segments import SegmentWriter, can_pack
 from ccwire.wire.format import EXCHANGES, MANIFEST, PART_SUFFIX, parse_file_name
 from ccwire.wire.pack.files import (
     PackDamaged,

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from addon.storage.segments import SegmentWriter
+from addon.storage.packing.segments import SegmentWriter
 from ccwire.wire.format import file_name
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import segments
@@ -121,8 +121,8 @@ def test_zeros_at_the_end_are_damage(tmp_path: Path) -> None:
 def test_a_large_segment_is_followed_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("addon.storage.segments._LEAST_SEGMENT", 20_000)
-    monkeypatch.setattr("addon.storage.segments._RECENT", 1)
+    monkeypatch.setattr("addon.storage.packing.segments._LEAST_SEGMENT", 20_000)
+    monkeypatch.setattr("addon.storage.packing.segments._RECENT", 1)
     writer = SegmentWriter(tmp_path)
     for number in range(1, 41):
         path = request(tmp_path, number, [noise(number)])
@@ -142,7 +142,10 @@ def test_a_failed_write_leaves_the_segment_as_it_was(
     writer.append(exchange_files(tmp_path))
     before = segments(tmp_path)[0].read_bytes()
     write_files(tmp_path, range(3, 5))
-    for failing in ("addon.storage.segments.write_all", "addon.storage.segments.os.fsync"):
+    for failing in (
+        "addon.storage.packing.segments.write_all",
+        "addon.storage.packing.segments.os.fsync",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(failing, half_written)
             with pytest.raises(OSError, match="full"):
@@ -180,9 +183,9 @@ def test_empty_and_odd_files_come_back(tmp_path: Path) -> None:
 def test_a_file_in_an_older_segment_is_not_stored_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("addon.storage.segments._LEAST_SEGMENT", 5_000)
-    monkeypatch.setattr("addon.storage.segments._REPEATED", 1)
-    monkeypatch.setattr("addon.storage.segments._RECENT", 1)
+    monkeypatch.setattr("addon.storage.packing.segments._LEAST_SEGMENT", 5_000)
+    monkeypatch.setattr("addon.storage.packing.segments._REPEATED", 1)
+    monkeypatch.setattr("addon.storage.packing.segments._RECENT", 1)
     writer = SegmentWriter(tmp_path)
     for number in range(1, 21):
         writer.append([request(tmp_path, number, [noise(number)])])
