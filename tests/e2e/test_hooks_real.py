@@ -59,9 +59,10 @@ def test_the_client_ignores_the_files_that_we_say_it_ignores(tmp_path: Path, ver
 
 @pytest.mark.parametrize("version", (VERSIONS[0], VERSIONS[-1]))
 def test_a_run_brings_its_hooks_if_the_client_ignores_the_installed_ones(
-    tmp_path: Path, version: str
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with real_rig(version, tmp_path) as real:
+        monkeypatch.setenv("HOME", str(real.home))  # `claude --version` writes to it
         settings = real.claude_dir / "settings.json"
         settings.parent.mkdir(exist_ok=True)
         settings.write_text("{\n  // a comment\n}\n")

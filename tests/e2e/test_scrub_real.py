@@ -21,7 +21,7 @@ pytestmark = pytest.mark.real
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_real_session_keeps_its_account_and_loses_its_words(version: str, tmp_path: Path) -> None:
-    with real_rig(version, tmp_path / "rig") as real:
+    with real_rig(version, tmp_path / "rig", keep_open="all") as real:
         first = _run(real, "mix")
         sessions = [first, _run(real, "three_subagents")]
         if version == VERSIONS[-1]:
