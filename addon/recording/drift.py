@@ -19,9 +19,8 @@ from typing import Any, Protocol
 from ccwire.wire.format import is_run_id
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.pack.files import PackDamaged
-from ccwire.wire.pack.reader import ExchangeFiles
+from ccwire.wire.pack.reader import read_exchange_file
 from ccwire.wire.regular_file import open_regular
-from ccwire.wire.vocabulary import Direction
 
 logger = logging.getLogger("ccwire")
 
@@ -31,9 +30,6 @@ BASELINES = "correlate.schema.live:Baseline.load"
 _MOST_QUEUED = 2000
 _LARGEST_LINE = 1 << 20
 _LARGEST_FILE = 16 << 20
-
-
-Look = Callable[[Mapping[str, Any]], list[str]]
 
 
 class KnownFormats(Protocol):
@@ -48,12 +44,12 @@ class KnownFormats(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A finished exchange to compare: its session, its place, and the session's transcript."""
+    """A finished exchange to compare: its session, its files, and the session's transcript."""
 
     session_id: str | None
     version: str | None
-    folder: Path
-    sequence: int
+    request_file: Path
+    response_file: Path
     transcript: Path | None
 
 
@@ -88,14 +84,12 @@ class DriftWatch:
             self._baselines[sighting.version] = pkgutil.resolve_name(BASELINES)(sighting.version)
         baseline = self._baselines[sighting.version]
         found: list[str] = []
-        files = ExchangeFiles(sighting.folder)
-        looks: tuple[tuple[Direction, Look], ...] = (
-            ("req", baseline.unknowns_in_request),
-            ("resp", baseline.unknowns_in_response),
-        )
-        for direction, look in looks:
+        for path, look in (
+            (sighting.request_file, baseline.unknowns_in_request),
+            (sighting.response_file, baseline.unknowns_in_response),
+        ):
             try:
-                data = files.file((sighting.sequence, direction)).data
+                data = read_exchange_file(path)
                 if len(data) <= _LARGEST_FILE:
                     found += look(parse_json(data))
             except (OSError, ValueError, PackDamaged):

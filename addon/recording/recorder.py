@@ -375,7 +375,9 @@ class Recorder:
         version = line.claude_version or (entry.claude_version if entry else None)
         version = version or self._lookup.version_of(line.pid, line.process_started)
         slot = finished.slot
-        self._drift.add(Sighting(session_id, version, slot.folder, slot.sequence, transcript))
+        self._drift.add(
+            Sighting(session_id, version, slot.request_file, slot.response_file, transcript)
+        )
 
     def _note_drift(self, session_id: str | None, found: Iterable[str]) -> None:
         self._index.change(session_id, lambda m: manifests.with_drift(m, found))

@@ -132,6 +132,20 @@ class ExchangeFiles:
         return {key: path.name for path in there if (key := parse_file_name(path.name))}
 
 
+def read_exchange_file(path: Path) -> bytes:
+    """Return the bytes of a file by its path while it is open; raise as `ExchangeFiles.file`.
+
+    Unlike that, it does not list the folder unless the file is packed.
+    """
+    try:
+        return _read_open(path).data
+    except FileNotFoundError:
+        key = parse_file_name(path.name)
+        if key is None:
+            raise
+        return ExchangeFiles(path.parent).file(key).data
+
+
 def packs(folder: Path) -> list[Path]:
     """The packs to read: the newest pack of the older format, and the segments by number.
 
