@@ -211,6 +211,7 @@ def _of_segment(path: Path, rng: random.Random, _: Path) -> None:
         case 4:
             path.write_bytes(data[rng.randrange(len(data) or 1) :] + data)
             return
+    lines = lines if isinstance(lines, list) else [lines]
     index = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     content = rng.choice((b"", b"abc", bytes(64 << 20)))
     pieces = [
