@@ -111,20 +111,23 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
     raise UserError(
-        f"session {session.session_id} has a transcript but no capture in {captures}; {elsewhere()}"
+        f"session {session.session_id} has a transcript but no capture in {captures}; "
+        f"{_elsewhere()}"
     )
 
 
 def check_for_calls(session: CapturedSession, found: Reconciliation) -> None:
     """Raise UserError if no call in `unknown/` belongs to the session."""
     if not found.calls and not has_session(session.capture):
-        raise UserError(
-            f"no captured call belongs to the transcript of session {session.session_id}; "
-            f"{elsewhere()}"
-        )
+        raise UserError(no_captured_call(session))
 
 
-def elsewhere() -> str:
+def no_captured_call(session: CapturedSession) -> str:
+    """Return the sentence about a session none of whose calls is in `unknown/`."""
+    return f"session {session.session_id} has a transcript but no captured call; {_elsewhere()}"
+
+
+def _elsewhere() -> str:
     """Return what to do about a session without a capture: it may be in a folder not known here."""
     run = command_line("run claude")
     return f"if it was captured, give that folder with --captures; `{run}` captures a session."

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
-from ccwire.output.hints import no_captured_call, session_command
+from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted_values
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import captured_session, session_and_call
+from ccwire.session_argument import captured_session, no_captured_call, session_and_call
 from correlate.captures.folder import has_session
 from correlate.compare.answers import BlockFinding
 from correlate.compare.calls import CallDiff, session_diffs

@@ -10,7 +10,7 @@ import click
 from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.hints import no_captured_call, session_command
+from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.show import (
     Detail,
@@ -22,7 +22,12 @@ from ccwire.output.show import (
 )
 from ccwire.output.show_list import print_list
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
-from ccwire.session_argument import CapturedSession, captured_session, session_and_call
+from ccwire.session_argument import (
+    CapturedSession,
+    captured_session,
+    no_captured_call,
+    session_and_call,
+)
 from ccwire.wire.format import UNKNOWN, Exchange
 from ccwire.wire.json_text import as_dict
 from correlate.captures.folder import read_request_bytes, read_response_bytes

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ccwire.capture_folders import CaptureFolders, chosen_folder
 from ccwire.command_name import command_line
-from ccwire.session_argument import CapturedSession, elsewhere
 from ccwire.wire.format import claude_dir as default_claude_dir
 from ccwire.wire.format import short_id
 
@@ -28,8 +27,3 @@ def folder_options(captures: Path | None, claude_dir: Path) -> str:
     if claude_dir != default_claude_dir(None, os.environ):
         options += f" --claude-dir {shlex.quote(str(claude_dir))}"
     return options
-
-
-def no_captured_call(session: CapturedSession) -> str:
-    """Return the sentence about a session none of whose calls is in `unknown/`."""
-    return f"session {session.session_id} has a transcript but no captured call; {elsewhere()}"

@@ -174,4 +174,5 @@ def test_a_transcript_that_no_captured_call_answers_is_a_sentence(tmp_path: Path
     other.write(tmp_path / "claude")
     result = report(tmp_path, "aaaa")
     assert result.exit_code == 2
-    assert "no captured call belongs to the transcript of session aaaa0000" in result.stderr
+    assert "session aaaa0000" in result.stderr
+    assert "has a transcript but no captured call; if it was captured, " in result.stderr
