@@ -1,0 +1,15 @@
+from correlate.transcript.finality import finality_of
+
+_USAGE = {"input_tokens": 3, "output_tokens": 2}
+
+
+def test_a_turn_with_a_stop_reason_has_its_final_usage() -> None:
+    assert finality_of(_USAGE, "end_turn") == "exact"
+
+
+def test_a_turn_without_a_stop_reason_has_at_least_its_usage() -> None:
+    assert finality_of(_USAGE, None) == "lower-bound"
+
+
+def test_a_turn_without_usage_is_unknown() -> None:
+    assert finality_of(None, "end_turn") == "unknown"
