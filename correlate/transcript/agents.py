@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ccwire.wire.json_text import text
-from correlate.transcript.records import AgentResult
+from correlate.transcript.records import LAUNCHING_TOOLS, AgentResult, ToolUseLine
 from correlate.transcript.turns import Turn
 
 AgentTypeSource = Literal["tool call", "meta.json", "transcript"]
@@ -20,6 +20,7 @@ class Agent:
     type_from: AgentTypeSource | None = None
     parent: str | None = None
     tool_use_id: str | None = None
+    description: str | None = None  # its task, in a few words
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Launch:
     subagent_type: str | None
     prompt: str | None
     by: str | None  # the agent that made the call
+    description: str | None = None
 
 
 def agents_of(
@@ -37,16 +39,22 @@ def agents_of(
     results: Iterable[AgentResult],
     metas: Mapping[str, Mapping[str, Any] | None],
     opening_prompts: Mapping[str, str | None],
+    tool_lines: Iterable[ToolUseLine] = (),
 ) -> dict[str, Agent]:
     """Return a session's agents by id.
 
-    `metas` maps agent ids to their meta.json, `opening_prompts` to their first prompt.
+    `metas` maps agent ids to their meta.json, `opening_prompts` to their first prompt,
+    `tool_lines` are tool calls outside of turns.
     """
     turns = list(turns)
-    launches = list(_launches(turns))
+    launches = list(_launches(turns, tool_lines))
     by_tool = {launch.tool_use_id: launch for launch in launches if launch.tool_use_id}
     by_prompt = {launch.prompt: launch for launch in launches if launch.prompt}
-    tool_of = {result.agent_id: result.tool_use_id for result in results}
+    tool_of = {
+        result.agent_id: result.tool_use_id
+        for result in sorted(results, key=lambda result: not result.from_text)
+        if not result.from_text or result.tool_use_id in by_tool
+    }
     by_turn = {turn.agent_id: turn.agent_type for turn in turns if turn.agent_type}
     ids = dict.fromkeys([*metas, *opening_prompts, *(t.agent_id for t in turns if t.agent_id)])
     found = {}
@@ -68,15 +76,18 @@ def agents_of(
             type_from=source,
             parent=launch.by if launch else None,
             tool_use_id=tool_use_id or (launch.tool_use_id if launch else None),
+            description=(launch.description if launch else None) or text(meta.get("description")),
         )
     return found
 
 
-def _launches(turns: Iterable[Turn]) -> Iterable[Launch]:
-    for turn in turns:
-        for block in turn.blocks:
-            if block.tool in ("Task", "Agent"):
-                yield Launch(block.tool_use_id, block.subagent_type, block.prompt, turn.agent_id)
+def _launches(turns: Iterable[Turn], tool_lines: Iterable[ToolUseLine]) -> Iterable[Launch]:
+    blocks = [(block, turn.agent_id) for turn in turns for block in turn.blocks]
+    for block, by in [*blocks, *((line.block, line.agent_id) for line in tool_lines)]:
+        if block.tool in LAUNCHING_TOOLS:
+            yield Launch(
+                block.tool_use_id, block.subagent_type, block.prompt, by, block.description
+            )
 
 
 def _first(

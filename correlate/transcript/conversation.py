@@ -13,6 +13,7 @@ from ccwire.wire.json_text import text
 from ccwire.wire.times import instant
 from correlate.transcript.lines import BadLine, parse_line, read_lines
 from correlate.transcript.locate import SessionFiles
+from correlate.transcript.records import message_of
 
 _TRIES, _PAUSE = 40, 0.05  # wait up to 2 s for the last line to reach the disk
 
@@ -35,9 +36,13 @@ class Entry:
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
-        """The message's content blocks; a string is one text block."""
-        message = self.record.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
+        """The message's content blocks; a string is one text block.
+
+        A tool call or result with a line of its own, as other tools write it, is one block.
+        """
+        if self.type in ("tool_use", "tool_result"):
+            return [dict(self.record)]
+        content = message_of(self.record).get("content")
         if isinstance(content, str):
             return [{"type": "text", "text": content}]
         listed = content if isinstance(content, list) else []
@@ -95,7 +100,7 @@ class Conversation:
                 detail=results[block["id"]][1] if block["id"] in results else None,
             )
             for entry in self.entries
-            if entry.type == "assistant"
+            if entry.type in ("assistant", "tool_use")
             for block in entry.blocks
             if block.get("type") == "tool_use" and isinstance(block.get("id"), str)
         ]
@@ -112,7 +117,7 @@ class Conversation:
 
     def _results(self) -> Iterator[tuple[str, tuple[Mapping[str, Any], Any]]]:
         for entry in self.entries:
-            if entry.type != "user":
+            if entry.type not in ("user", "tool_result"):
                 continue
             for block in entry.blocks:
                 if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):

@@ -19,9 +19,12 @@ _LONGEST_REPORT = 1 << 18  # a longer line is not a subagent's report
 _SUMMARY = b'"isCompactSummary":true'
 _BOM = b"\xef\xbb\xbf"
 
-_TYPE_FIRST = re.compile(rb'\{"type":"([a-z-]+)"')
+_TYPE_FIRST = re.compile(rb'\{"type":"([a-z_-]+)"')
 # The first key found in a line's head: the record's type, or an object that precedes it.
-_ENVELOPE = re.compile(rb'"type":"user"|"attachment":\{|"message":|"data":|"snapshot":|"type":')
+_ENVELOPE = re.compile(
+    rb'"type":"user"|"type":"tool_result"|"attachment":\{|"message":|"data":|"snapshot":|"type":'
+)
+_RESULTS = {b'"type":"user"': "user", b'"type":"tool_result"': "tool_result"}
 
 # Record types without information about tokens, agents or retries, in lines that start with them.
 _SILENT = frozenset(
@@ -129,6 +132,8 @@ def _silent_type(data: bytes, start: int, end: int, own_file: bool) -> str | Non
     """Return the record type of a line that need not be parsed; None: it must be parsed."""
     if first := _TYPE_FIRST.match(data, start, end):
         name = first[1].decode()
+        if name == "tool_result":  # written by other tools: a line of its own
+            return None if _tells_more(data, start, end) else name
         return name if name in _SILENT else None
     head = min(start + _HEAD, end)
     found = _ENVELOPE.search(data, start, head)
@@ -136,11 +141,12 @@ def _silent_type(data: bytes, start: int, end: int, own_file: bool) -> str | Non
         return None
     if found[0] == b'"attachment":{':
         return "attachment"
-    if found[0] != b'"type":"user"' or _tells_more(data, start, end):
+    name = _RESULTS.get(found[0], "")
+    if not name or _tells_more(data, start, end):
         return None
     if not own_file and data.find(b'"isSidechain":true', start, head) >= 0:
         return None
-    return "user"
+    return name
 
 
 def _tells_more(data: bytes, start: int, end: int) -> bool:
@@ -150,5 +156,10 @@ def _tells_more(data: bytes, start: int, end: int) -> bool:
         return True
     if end - start > _LONGEST_REPORT:
         return False
+    named = data.find(b"agentId", start, end)
+    if named < 0:
+        return False
+    if data.find(b"agentId: ", named, end) >= 0:  # in the text of a result
+        return True
     result = data.find(b'"toolUseResult":{', start, end)
     return result >= 0 and data.find(b'"agentId":"', result, end) >= 0

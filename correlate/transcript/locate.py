@@ -4,6 +4,7 @@ Files are found by name and read elsewhere. The exception is an older client's a
 first lines contain its session.
 """
 
+import base64
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -80,11 +81,14 @@ class ClaudeDir:
     def sessions_of(self, cwd: str) -> list[Path]:
         """Return a directory's main transcripts, newest first; the `cwd` in the lines decides."""
         slug = slug_of(cwd)
+        encoded = _base64_names(cwd)
         long = slug[:SLUG_LENGTH] + "-" if len(slug) > SLUG_LENGTH else None
         folders = [
             folder
             for folder in self._projects()
-            if folder.name == slug or (long and folder.name.startswith(long))
+            if folder.name == slug
+            or (long and folder.name.startswith(long))
+            or folder.name in encoded
         ]
         paths = [
             path
@@ -119,7 +123,10 @@ class ClaudeDir:
         return [path for path in old if path.is_file()]
 
     def _agents(self, main: Path, session_id: str) -> Iterator[AgentFile]:
-        """Yield agent files in the session's folder and, for older clients, next to its file."""
+        """Yield agent files in the session's folder and, for older clients, next to its file.
+
+        Other tools write them into one `subagents` folder for all sessions of a project.
+        """
         own = main.parent / session_id / "subagents"
         paths = sorted(own.rglob("agent-*.jsonl")) if own.is_dir() else []
         for path in [*paths, *self._agents_beside(main.parent).get(session_id, ())]:
@@ -130,7 +137,8 @@ class ClaudeDir:
     def _agents_beside(self, folder: Path) -> dict[str, list[Path]]:
         if folder not in self._beside:
             by_session: dict[str, list[Path]] = {}
-            for path in sorted(folder.glob("agent-*.jsonl")):
+            shared = (folder / "subagents").glob("agent-*.jsonl")
+            for path in [*sorted(folder.glob("agent-*.jsonl")), *sorted(shared)]:
                 if session := _first(path, _SESSION_IN_LINE):
                     by_session.setdefault(session.decode("utf-8", "replace"), []).append(path)
             self._beside[folder] = by_session
@@ -146,6 +154,13 @@ def slug_of(cwd: str) -> str:
         char if char.isascii() and char.isalnum() else "-" * (2 if ord(char) > 0xFFFF else 1)
         for char in cwd
     )
+
+
+def _base64_names(cwd: str) -> set[str]:
+    """Return the names of a directory's folder by older write-ups and other tools."""
+    raw = cwd.encode("utf-8", "surrogateescape")
+    padded = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
+    return padded | {name.rstrip("=") for name in padded}
 
 
 def first_cwd(path: Path) -> str | None:

@@ -20,8 +20,10 @@ from correlate.transcript.records import (
     ApiRequest,
     AssistantLine,
     Compaction,
+    CompactSummary,
     CostState,
     PromptLine,
+    ToolUseLine,
     typed,
 )
 from correlate.transcript.turns import Turn, TurnFolder
@@ -45,6 +47,8 @@ class Transcript:
     versions: tuple[str, ...] = ()
     cwd: str | None = None
     title: str | None = None
+    branches: tuple[str, ...] = ()  # of git, in the order of their first turn
+    slug: str | None = None  # the client's name for the session, also that of its plan
 
     @property
     def cost_state(self) -> CostState | None:
@@ -63,6 +67,7 @@ def read_transcript(files: SessionFiles, progress: Progress | None = None) -> Tr
 
 
 _PROGRESS_BYTES = 8 << 20
+_MESSAGES = ("user", "assistant", "tool_use", "tool_result")
 _TITLES = ("custom-title", "ai-title", "summary")
 
 
@@ -75,6 +80,10 @@ class _TranscriptReader:
         self._costs: list[CostState] = []
         self._requests: dict[str, ApiRequest] = {}
         self._results: list[AgentResult] = []
+        self._tool_lines: list[ToolUseLine] = []
+        self._branches: dict[str, None] = {}
+        self._slug: str | None = None
+        self._lost = 0  # messages counted as lost, or in earlier files
         self._records: Counter[str] = Counter()
         self._bad: list[BadLine] = []
         self._versions: dict[str, None] = {}
@@ -92,6 +101,7 @@ class _TranscriptReader:
 
     def _read(self, path: Path, agent_id: str | None) -> None:
         done = 0
+        self._lost = self._messages()
         for line in telling_lines(path, self._records, own_file=agent_id is not None):
             if line.offset - done > _PROGRESS_BYTES:
                 self._progress(line.offset - done)
@@ -109,7 +119,7 @@ class _TranscriptReader:
         return Transcript(
             files=files,
             turns=turns,
-            agents=agents_of(turns, self._results, metas, self._prompts),
+            agents=agents_of(turns, self._results, metas, self._prompts, self._tool_lines),
             api_errors=tuple(self._errors),
             compactions=tuple(self._compactions),
             cost_states=tuple(self._costs),
@@ -119,6 +129,8 @@ class _TranscriptReader:
             versions=tuple(self._versions),
             cwd=self._cwd,
             title=self._title,
+            branches=tuple(self._branches),
+            slug=self._slug,
         )
 
     def _take(
@@ -127,6 +139,7 @@ class _TranscriptReader:
         kind = text(record.get("type")) or "untyped"
         self._records[kind] += 1
         self._cwd = self._cwd or text(record.get("cwd"))
+        self._slug = text(record.get("slug")) or self._slug
         if kind in _TITLES:
             self._title = _title(record) or self._title
         match typed(record, path, line, offset):
@@ -135,24 +148,46 @@ class _TranscriptReader:
             case ApiError() as error:
                 self._errors.append(error)
             case Compaction() as compaction:
-                self._compactions.append(compaction)
+                self._compactions.append(self._compacted(compaction, path))
+            case CompactSummary() as summary:
+                self._summarized(summary, path)
             case CostState() as state:
                 self._costs.append(state)
             case ApiRequest() as request:
                 self._requests[request.id] = request
             case AgentResult() as result:
                 self._results.append(result)
+            case ToolUseLine() as call:
+                by = call.agent_id or agent_id
+                self._tool_lines.append(replace(call, agent_id=by))
             case PromptLine() as prompt if agent_id is None:
                 self._sidechain(prompt.uuid, prompt.parent_uuid, prompt.text)
 
     def _assistant(self, line: AssistantLine, agent_id: str | None) -> None:
         if line.version:
             self._versions.setdefault(line.version)
+        if line.branch:
+            self._branches.setdefault(line.branch)
         if agent_id is None and line.sidechain and line.agent_id is None:
             agent_id = self._sidechain(line.uuid, line.parent_uuid, None)
         if line.agent_id is None and agent_id is not None:
             line = replace(line, agent_id=agent_id)
         self._folder.add(line)
+
+    def _messages(self) -> int:
+        return sum(self._records[kind] for kind in _MESSAGES)
+
+    def _compacted(self, compaction: Compaction, path: Path) -> Compaction:
+        lost = max(0, self._messages() - self._lost - (compaction.preserved or 0))
+        self._lost = self._messages() - (compaction.preserved or 0)
+        return replace(compaction, path=path, lost_messages=lost)
+
+    def _summarized(self, summary: CompactSummary, path: Path) -> None:
+        last = self._compactions[-1] if self._compactions else None
+        if last is not None and last.path == path and last.summary_offset is None:
+            self._compactions[-1] = replace(
+                last, summary_line=summary.line, summary_offset=summary.offset
+            )
 
     def _sidechain(self, uuid: str | None, parent: str | None, prompt: str | None) -> str | None:
         """Return the agent of a chain of lines, named after its first: older clients name none."""

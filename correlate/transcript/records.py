@@ -3,6 +3,8 @@
 Any field may be missing: it is then None, which differs from 0 and "".
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 from ccwire.wire.format import SYNTHETIC_MODEL
 from ccwire.wire.json_text import as_dict, number, text, whole
 from ccwire.wire.times import instant
+
+_AGENT_IN_TEXT = re.compile(r"\bagentId: ([A-Za-z0-9_-]+)")
+LAUNCHING_TOOLS = ("Task", "Agent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class ContentBlock:
     subagent_type: str | None = None
     prompt: str | None = None  # a subagent's prompt, repeated in its first line
     query: str | None = None  # of a web search, which is a call of its own
+    description: str | None = None  # a subagent's task, in a few words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,7 @@ class AssistantLine:
     cwd: str | None
     api_error: bool
     cost_usd: float | None
+    branch: str | None = None  # of git
 
     @property
     def synthetic(self) -> bool:
@@ -70,11 +77,26 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """system/compact_boundary: earlier messages are replaced by a summary."""
+    """system/compact_boundary: earlier messages are replaced by a summary.
+
+    `lost_messages` are the user and assistant lines of the file that left the context: those since
+    the previous compaction, less the `preserved` ones. The summary is in the line that follows,
+    and is read on demand (`correlate.transcript.lineage.summary_of`).
+    """
 
     line: int
     timestamp: float | None
     uuid: str | None = None
+    trigger: str | None = None  # manual, auto
+    pre_tokens: int | None = None
+    post_tokens: int | None = None
+    duration_ms: int | None = None
+    preserved: int | None = None
+    logical_parent: str | None = None  # the uuid of the last line before it
+    lost_messages: int | None = None
+    path: Path | None = None
+    summary_line: int | None = None
+    summary_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +124,30 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """A user line with a subagent's result: it links the tool call to the agent."""
+    """A line with a subagent's result: it links the tool call to the agent.
+
+    `from_text`: the agent is named in the text only, which may be of any tool.
+    """
 
     tool_use_id: str | None
     agent_id: str
+    from_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompactSummary:
+    """A user line with the summary of a compaction, without its text."""
+
+    line: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseLine:
+    """A tool call with a line of its own, as other tools write it."""
+
+    block: ContentBlock
+    agent_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +160,16 @@ class PromptLine:
 
 
 Record = (
-    AssistantLine | ApiError | Compaction | CostState | ApiRequest | AgentResult | PromptLine | None
+    AssistantLine
+    | ApiError
+    | Compaction
+    | CompactSummary
+    | CostState
+    | ApiRequest
+    | AgentResult
+    | PromptLine
+    | ToolUseLine
+    | None
 )
 
 
@@ -146,12 +197,18 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
                 text(record.get("agentId")),
             )
         case "user":
+            if record.get("isCompactSummary") is True:
+                return CompactSummary(line, offset)
             return _user(record)
+        case "tool_use":
+            return ToolUseLine(_block(record), text(record.get("agentId")))
+        case "tool_result":
+            return _agent_result(record, [record])
     return None
 
 
 def _assistant(record: dict[str, Any], path: Path, line: int, offset: int) -> AssistantLine:
-    message = as_dict(record.get("message"))
+    message = message_of(record)
     usage = message.get("usage")
     return AssistantLine(
         path=path,
@@ -176,7 +233,14 @@ def _assistant(record: dict[str, Any], path: Path, line: int, offset: int) -> As
         cwd=text(record.get("cwd")),
         api_error=record.get("isApiErrorMessage") is True,
         cost_usd=number(record.get("costUSD")),
+        branch=text(record.get("gitBranch")),
     )
+
+
+def message_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line's message; a bare string, as other tools write it, is the content."""
+    message = record.get("message")
+    return {"content": message} if isinstance(message, str) else as_dict(message)
 
 
 def _blocks(content: object) -> tuple[ContentBlock, ...]:
@@ -200,6 +264,9 @@ def _block(block: dict[str, Any]) -> ContentBlock:
         subagent_type=text(given.get("subagent_type")),
         prompt=text(given.get("prompt")) if "subagent_type" in given else None,
         query=text(given.get("query")) if block.get("name") == "WebSearch" else None,
+        description=text(given.get("description"))
+        if block.get("name") in LAUNCHING_TOOLS
+        else None,
     )
 
 
@@ -215,33 +282,55 @@ def _system(record: dict[str, Any], line: int) -> Record:
             whole(record.get("retryAttempt")),
         )
     if record.get("subtype") == "compact_boundary":
-        return Compaction(line, at, text(record.get("uuid")))
-    return None
-
-
-def _user(record: dict[str, Any]) -> Record:
-    result = record.get("toolUseResult")
-    if isinstance(result, dict) and isinstance(result.get("agentId"), str):
-        return AgentResult(_tool_use_id(record), result["agentId"])
-    if record.get("isSidechain") is True:
-        message = record.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
-        return PromptLine(
-            text(record.get("uuid")), text(record.get("parentUuid")), _first_text(content)
+        meta = as_dict(record.get("compactMetadata"))
+        kept = as_dict(meta.get("preservedMessages")).get("uuids")
+        return Compaction(
+            line,
+            at,
+            text(record.get("uuid")),
+            trigger=text(meta.get("trigger")),
+            pre_tokens=whole(meta.get("preTokens")),
+            post_tokens=whole(meta.get("postTokens")),
+            duration_ms=whole(meta.get("durationMs")),
+            preserved=len(kept) if isinstance(kept, list) else None,
+            logical_parent=text(record.get("logicalParentUuid")),
         )
     return None
 
 
-def _tool_use_id(record: dict[str, Any]) -> str | None:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") == "tool_result":
-            return text(block.get("tool_use_id"))
+def _user(record: dict[str, Any]) -> Record:
+    content = message_of(record).get("content")
+    blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    if found := _agent_result(record, results):
+        return found
+    if record.get("isSidechain") is True:
+        return PromptLine(
+            text(record.get("uuid")), text(record.get("parentUuid")), first_text(content)
+        )
     return None
 
 
-def _first_text(content: object) -> str | None:
+def _agent_result(record: dict[str, Any], results: list[dict[str, Any]]) -> AgentResult | None:
+    """Return the agent that a line names: in the client's own format, else in a result's text."""
+    detail = record.get("toolUseResult")
+    if isinstance(detail, dict) and isinstance(detail.get("agentId"), str):
+        tool_use_id = text(results[0].get("tool_use_id")) if results else None
+        return AgentResult(tool_use_id, detail["agentId"])
+    for result in results:
+        if named := _AGENT_IN_TEXT.search("\n".join(_texts(result.get("content")))):
+            return AgentResult(text(result.get("tool_use_id")), named[1], from_text=True)
+    return None
+
+
+def _texts(content: object) -> list[str]:
+    listed = content if isinstance(content, list) else [content]
+    found = [one.get("text") if isinstance(one, dict) else one for one in listed]
+    return [one for one in found if isinstance(one, str)]
+
+
+def first_text(content: object) -> str | None:
+    """Return the text of a message's content: a string, or its first text block."""
     if isinstance(content, list):
         content = next(
             (b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"),

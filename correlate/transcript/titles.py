@@ -11,6 +11,7 @@ from typing import Any
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.safe_text import one_line
+from correlate.transcript.records import first_text, message_of
 
 _END_BYTES = 1 << 18
 _LONGEST = 200
@@ -68,12 +69,8 @@ def _title(record: dict[str, Any]) -> str | None:
 def _prompt(record: dict[str, Any]) -> str | None:
     if record.get("type") != "user" or record.get("isMeta") or record.get("isSidechain"):
         return None
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, list):
-        texts = [b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"]
-        content = next((text for text in texts if isinstance(text, str)), None)
-    if not isinstance(content, str) or CLIENT_TAG.match(content.lstrip()):
+    content = first_text(message_of(record).get("content"))
+    if content is None or CLIENT_TAG.match(content.lstrip()):
         return None
     return _one_line(content)
 

@@ -80,7 +80,13 @@ def test_a_subagents_type_comes_from_the_tool_call_first(tmp_path: Path) -> None
     meta = path.parent / SESSION / "subagents" / "agent-a1.meta.json"
     meta.write_bytes(orjson.dumps({"agentType": "from-meta", "toolUseId": "toolu_x"}))
     assert read(tmp_path).agents == {
-        "a1": Agent(agent_id="a1", type="Explore", type_from="tool call", tool_use_id="toolu_x")
+        "a1": Agent(
+            agent_id="a1",
+            type="Explore",
+            type_from="tool call",
+            tool_use_id="toolu_x",
+            description="A made-up command",
+        )
     }
 
 
