@@ -1,6 +1,7 @@
 """The list behind `ccwire sessions`: captured and running sessions, and those with a transcript.
 
-Filters and orders by manifests; reads the index and the transcript of the listed sessions only.
+Filters and orders by manifests and file times; reads the index and the transcript of the listed
+sessions only.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,15 +14,16 @@ import psutil
 from addon.hooks.sessions import SessionEntry, read_sessions
 from addon.identity.live_records import LiveRecord, live_records
 from ccwire.session_filters import SessionFilter, SortKey, largest
+from ccwire.session_usage import SessionUsage, UsageSource, usage_of_calls, usage_of_turns
 from ccwire.verdict_cache import VerdictCache
-from ccwire.wire.endpoints import CALL_KINDS, endpoint_of
+from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
-from ccwire.wire.parts import parts_of
-from ccwire.wire.usage import Tokens
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.captures.size import folder_bytes
-from correlate.reconcile.prices import price_of_part
-from correlate.transcript.locate import ClaudeDir, first_cwd
+from correlate.transcript.finality import Finality
+from correlate.transcript.lineage import FirstAnswers, Lineage, was_resumed
+from correlate.transcript.locate import ClaudeDir, first_cwd, first_time
+from correlate.transcript.reader import Transcript, read_transcript
 from correlate.transcript.titles import title_of
 
 _STARTED_TOLERANCE = 5.0
@@ -31,6 +33,10 @@ _STARTED_TOLERANCE = 5.0
 class SessionRow:
     """One row of `ccwire sessions`; None means unknown.
 
+    Calls, tokens and cost are from the wire, or from the transcript of a session that is not
+    captured (`usage_from`); `finality` says how far they are to be trusted. The transcript of a
+    fork also has the turns of the session that it was `forked_from`. `branch` is the last one of
+    git, `slug` the client's name for the session; `resumed` is None if nothing is known about it.
     `cost_usd` leaves out what has no known price, in `unpriced_calls`. `unexplained` is of the last
     `ccwire reconcile`, and None if the session has changed since.
     """
@@ -53,6 +59,13 @@ class SessionRow:
     cost_usd: float | None = None
     unpriced_calls: int = 0
     unexplained: int | None = None
+    usage_from: UsageSource | None = None
+    finality: Finality | None = None
+    branch: str | None = None
+    slug: str | None = None
+    forked_from: str | None = None
+    resumed: bool | None = None
+    compactions: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -72,18 +85,21 @@ def session_rows(
     sessions_map: Path,
     *,
     every: bool = False,
+    captured: bool = False,
     chosen: SessionFilter = SessionFilter(),  # noqa: B008, it is frozen
     clean: Callable[[str], str] = str,
     verdicts: VerdictCache | None = None,
 ) -> SessionList:
-    """Return captured and running sessions, with `every` also those with only a transcript.
+    """Return the sessions with a capture or a transcript, and the running ones.
 
-    `folders` are the captures by session, `clean` redacts titles. Most sessions of a large folder
-    are not shown: of those, only the manifest is read.
+    With `captured` those with only a transcript are left out, with `every` nothing is. `folders`
+    are the captures by session, `clean` redacts titles. Most sessions of a large folder are not
+    shown: of those, only the manifest is read.
     """
-    heads = session_heads(folders, claude_dir, sessions_map, every=every)
+    heads = session_heads(folders, claude_dir, sessions_map, every=every, captured=captured)
     shown, more = chosen_sessions(heads, chosen)
-    rows = [_row(head, clean) for head in shown]
+    origins = FirstAnswers()
+    rows = [_row(head, clean, origins) for head in shown]
     if verdicts is not None:
         rows = [_judged(row, folders.get(row.session_id), verdicts) for row in rows]
     return SessionList(rows, more)
@@ -123,6 +139,8 @@ class SessionHead:
     entry: SessionEntry | None
     live: LiveRecord | None
     transcript: Path | None
+    claude: ClaudeDir | None = None
+    entries: tuple[SessionEntry, ...] = ()  # all of the session, `entry` is the last
 
     @property
     def project(self) -> str | None:
@@ -146,42 +164,71 @@ class SessionHead:
             (self.manifest.last_seen if self.manifest else None)
             or (self.live.updated_at if self.live else None)
             or (self.entry.seen_at if self.entry else None)
-            or (self.transcript.stat().st_mtime if self.transcript else None)
+            or (_written(self.transcript) if self.transcript else None)
         )
 
     @property
     def duration(self) -> float | None:
-        started, last = self.started, self.last_seen
+        started, last = self.found_started(), self.last_seen
         return max(0.0, last - started) if started is not None and last is not None else None
 
     def found_project(self) -> str | None:
         """Return the project, from the transcript if nothing else names it."""
         return self.project or (first_cwd(self.transcript) if self.transcript else None)
 
+    def found_started(self) -> float | None:
+        """Return the start, from the transcript if nothing else knows it."""
+        known = self.started
+        return known if known is not None or not self.transcript else first_time(self.transcript)
+
     def calls(self) -> list[Exchange]:
         exchanges = read_exchanges(self.folder) if self.folder else []
         return [exchange for exchange in exchanges if exchange.kind == "messages"]
 
+    def read(self) -> Transcript | None:
+        """Return the transcript with its subagents' files; None if there is none."""
+        if self.transcript is None or self.claude is None:
+            return None
+        return read_transcript(self.claude.session(self.session_id))
+
+    def usage(self) -> SessionUsage:
+        if self.folder is not None:
+            return usage_of_calls(self.calls())
+        found = self.read()
+        return usage_of_turns(found.turns) if found else SessionUsage()
+
 
 _KEYS: dict[SortKey, Callable[[SessionHead], Any]] = {
     "last": lambda head: head.last_seen or head.started,
-    "started": lambda head: head.started or head.last_seen,
+    "started": lambda head: head.found_started() or head.last_seen,
     "duration": lambda head: head.duration,
     "size": lambda head: folder_bytes(head.folder) if head.folder else None,
-    "calls": lambda head: len(head.calls()),
-    "cost": lambda head: _cost(head.calls())[0],
-    "project": lambda head: PurePath(head.project).name if head.project else None,
+    "calls": lambda head: head.usage().calls,
+    "cost": lambda head: head.usage().cost_usd,
+    "project": lambda head: _name(head.found_project()),
 }
 
 
 def session_heads(
-    folders: Mapping[str, Path], claude_dir: Path, sessions_map: Path, *, every: bool
+    folders: Mapping[str, Path],
+    claude_dir: Path,
+    sessions_map: Path,
+    *,
+    every: bool,
+    captured: bool = False,
 ) -> list[SessionHead]:
-    """Return captured and running sessions, with `every` all that are known, in any order."""
-    entries = {entry.session_id: entry for entry in read_sessions(sessions_map)}
+    """Return the sessions with a capture or a transcript and the running ones, in any order.
+
+    With `captured` those with only a transcript are left out; with `every` the unused ones and
+    those that only sessions.json names are included.
+    """
+    entries: dict[str, list[SessionEntry]] = {}
+    for entry in read_sessions(sessions_map):
+        entries.setdefault(entry.session_id, []).append(entry)
+    claude = ClaudeDir(claude_dir)
     live = {record.session_id: record for record in live_records(claude_dir) if record.session_id}
-    transcripts = ClaudeDir(claude_dir).session_ids()
-    running = {*live, *(name for name, entry in entries.items() if entry.state == "active")}
+    transcripts = claude.session_ids()
+    running = {*live, *(name for name, known in entries.items() if known[-1].state == "active")}
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
     names = [*folders, *running]
     if every:
@@ -190,14 +237,18 @@ def session_heads(
         silent = {name for name in folders if not _has_turns(transcripts.get(name))}
         unused = _unused_among(silent - running, folders, manifests)
         names = [name for name in names if name not in unused]
+        if not captured:
+            names += [name for name, path in transcripts.items() if _has_turns(path)]
     return [
         SessionHead(
             name,
             folders.get(name),
             manifests.get(name),
-            entries.get(name),
+            entries[name][-1] if name in entries else None,
             live.get(name),
             transcripts.get(name),
+            claude,
+            tuple(entries.get(name, ())),
         )
         for name in dict.fromkeys(names)
     ]
@@ -248,24 +299,44 @@ def unused_sessions(
 
 
 def _has_turns(transcript: Path | None) -> bool:
-    return transcript is not None and transcript.stat().st_size > 0
+    try:
+        return transcript is not None and transcript.stat().st_size > 0
+    except OSError:  # removed meanwhile
+        return False
+
+
+def _written(transcript: Path) -> float | None:
+    try:
+        return transcript.stat().st_mtime
+    except OSError:
+        return None
+
+
+def _name(project: str | None) -> str | None:
+    return PurePath(project).name if project else None
 
 
 def _fits(session: SessionHead, chosen: SessionFilter) -> bool:
-    if not chosen.fits_time(session.started, session.last_seen):
+    started = session.started if chosen.until is None else session.found_started()
+    if not chosen.fits_time(started, session.last_seen):
         return False
     if chosen.project is None:
         return True
     return chosen.project.matches(session.found_project())
 
 
-def _row(session: SessionHead, clean: Callable[[str], str]) -> SessionRow:
+def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswers) -> SessionRow:
     manifest, entry, live = session.manifest, session.entry, session.live
     exchanges = read_exchanges(session.folder) if session.folder else []
-    calls = [exchange for exchange in exchanges if exchange.kind == "messages"]
-    tokens = [Tokens.of(call.usage) for call in calls if call.usage]
-    versions = manifest.claude_versions if manifest else []
-    cost, unpriced = _cost(calls)
+    transcript = session.read()
+    if session.folder is not None:
+        usage = usage_of_calls(e for e in exchanges if e.kind == "messages")
+    else:
+        usage = usage_of_turns(transcript.turns) if transcript else SessionUsage()
+    versions = (manifest.claude_versions if manifest else []) or (
+        list(transcript.versions) if transcript else []
+    )
+    lineage = _lineage(session, transcript, origins)
     return SessionRow(
         session_id=session.session_id,
         title=title_of(session.transcript, clean) if session.transcript else None,
@@ -275,17 +346,27 @@ def _row(session: SessionHead, clean: Callable[[str], str]) -> SessionRow:
         or (entry.claude_version if entry else None),
         state=_state(entry, live),
         pid=(live.pid if live else None) or (entry.pid if entry else None),
-        started=session.started,
+        started=session.found_started(),
         last_seen=session.last_seen,
         duration_seconds=session.duration,
         captured=session.folder is not None,
         bytes=folder_bytes(session.folder) if session.folder else 0,
         exchanges=len(exchanges),
-        calls=len(calls),
-        input_tokens=sum(t.context for t in tokens),
-        output_tokens=sum(t.output for t in tokens),
-        cost_usd=cost,
-        unpriced_calls=unpriced,
+        branch=transcript.branches[-1] if transcript and transcript.branches else None,
+        slug=transcript.slug if transcript else None,
+        **asdict(usage),
+        **asdict(lineage),
+    )
+
+
+def _lineage(session: SessionHead, transcript: Transcript | None, origins: FirstAnswers) -> Lineage:
+    origin = origins.origin(session.transcript) if session.transcript else None
+    processes = {(e.pid, e.process_created_at) for e in session.entries if e.pid is not None}
+    versions = transcript.versions if transcript and origin is None else ()
+    return Lineage(
+        forked_from=origin,
+        resumed=was_resumed((e.source for e in session.entries), len(processes), len(versions)),
+        compactions=len(transcript.compactions) if transcript else 0,
     )
 
 
@@ -315,18 +396,3 @@ def is_running(pid: int, started: float | None) -> bool:
 
 def _first(*moments: float | None) -> float | None:
     return min((moment for moment in moments if moment is not None), default=None)
-
-
-def _cost(calls: Iterable[Exchange]) -> tuple[float | None, int]:
-    """Return the cost of what has a known price, None if nothing has, and the calls without one."""
-    known: list[float] = []
-    unpriced = 0
-    for call in calls:
-        if not call.usage:
-            continue
-        provider = endpoint_of(call.host, call.path).provider
-        parts = parts_of(call.model, call.served_model, call.usage)
-        prices = [price_of_part(part, call.usage, call.started, provider) for part in parts]
-        known += [found.client_usd for found in prices if found is not None]
-        unpriced += None in prices
-    return (sum(known) if known else None), unpriced

@@ -1,4 +1,4 @@
-"""`ccwire sessions`: list captured and running sessions."""
+"""`ccwire sessions`: list captured and running sessions, and those with a transcript."""
 
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.text import Text
 from addon.hooks.sessions import default_sessions_path
 from ccwire.capture_folders import CaptureFolders
 from ccwire.command_name import command_line
-from ccwire.options import captures_option, claude_dir_option, json_option, raw_option
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import count, day, dollars, duration, print_more, size
@@ -47,12 +47,14 @@ _COLUMNS = (
     FittedColumn("verdict", 8, 9),
     FittedColumn("version", 13, 7),
     FittedColumn("last seen", 12, 11),
-    FittedColumn("exchanges", 14, 9, right=True),
+    FittedColumn("exchanges", 15, 9, right=True),
+    FittedColumn("lineage", 14, 7),
 )
 
 
 @click.command("sessions")
-@click.option("--all", "every", is_flag=True, help="Include sessions that only have a transcript.")
+@click.option("--captured", is_flag=True, help="Only captured and running sessions.")
+@click.option("--all", "every", is_flag=True, help="Include unused sessions without a transcript.")
 @since_option
 @until_option
 @project_option
@@ -63,6 +65,7 @@ _COLUMNS = (
 @json_option
 @raw_option
 def command(
+    captured: bool,
     every: bool,
     since: float | None,
     until: float | None,
@@ -73,11 +76,14 @@ def command(
     claude_dir: Path,
     as_json: bool,
 ) -> None:
-    """List captured and running sessions, newest last; with --json newest first.
+    """List sessions with a capture or a transcript, newest last; with --json newest first.
 
-    A terminal shows a screenful, a pipe and --json all, unless --limit is given. The verdict is
+    A session that is not captured shows the usage in its transcript; `≥` marks a lower bound. A
+    terminal shows a screenful, a pipe and --json all, unless --limit is given. The verdict is
     that of the last `reconcile`; `-` if there is none, or the session has changed since.
     """
+    if captured and every:
+        raise UserError("Give either --captured or --all.")
     captures.warn_of_copies(captures.sessions)
     captures.warn_of_away()
     to = console()
@@ -89,6 +95,7 @@ def command(
         claude_dir,
         default_sessions_path(),
         every=every,
+        captured=captured,
         chosen=chosen,
         clean=redacted,
         verdicts=VerdictCache(ClaudeDir(claude_dir)),
@@ -101,7 +108,7 @@ def command(
         to.print("No session matches; leave out --since, --until or --project.", soft_wrap=True)
     else:
         to.print(
-            f"No session is captured in {captures} or running; "
+            f"No session is captured in {captures}, running, or has a transcript; "
             f"start one with `{command_line('run claude')}`.",
             soft_wrap=True,
         )
@@ -116,14 +123,16 @@ def _print(to: Console, listed: SessionList) -> None:
 
 
 def _cells(row: SessionRow, now: datetime) -> Cells:
-    captured: dict[str, str | Text] = {
+    of_capture: dict[str, str | Text] = {
         "size": size(row.bytes),
-        "calls": count(row.calls),
-        "in": count(row.input_tokens),
-        "out": count(row.output_tokens),
-        "cost": cost(row),
         "verdict": verdict(row.unexplained),
         "exchanges": count(row.exchanges),
+    }
+    of_usage = {
+        "calls": count(row.calls),
+        "in": tokens(row.input_tokens, row, ("unknown",)),
+        "out": tokens(row.output_tokens, row, ("unknown", "lower-bound")),
+        "cost": cost(row),
     }
     return {
         "session": short_id(row.session_id),
@@ -131,18 +140,36 @@ def _cells(row: SessionRow, now: datetime) -> Cells:
         "started": day(row.started, now),
         "duration": "-" if row.duration_seconds is None else duration(row.duration_seconds),
         "project": Path(row.project).name if row.project else "-",
-        **(captured if row.captured else dict.fromkeys(captured, "-")),
+        **(of_capture if row.captured else dict.fromkeys(of_capture, "-")),
+        **(of_usage if row.usage_from else dict.fromkeys(of_usage, "-")),
         "version": row.version or "-",
         "last seen": day(row.last_seen, now),
+        "lineage": lineage(row),
         "title": row.title or "-",
     }
 
 
+def tokens(value: int, row: SessionRow, bounds: tuple[str, ...]) -> str:
+    """Format a sum of the transcript's tokens; `bounds`: when it is a lower bound."""
+    is_bound = row.usage_from == "transcript" and row.finality in bounds
+    return f"≥ {count(value)}" if is_bound else count(value)
+
+
 def cost(row: SessionRow) -> str:
-    """Format the cost; calls without a known price make it a lower limit."""
+    """Format the cost; calls without a known price or a final usage make it a lower limit."""
     if row.cost_usd is None:
         return "unpriced" if row.unpriced_calls else "-"
-    return f"≥ {dollars(row.cost_usd)}" if row.unpriced_calls else dollars(row.cost_usd)
+    is_bound = row.usage_from == "transcript" and row.finality != "exact"
+    return f"≥ {dollars(row.cost_usd)}" if row.unpriced_calls or is_bound else dollars(row.cost_usd)
+
+
+def lineage(row: SessionRow) -> str:
+    parts = [
+        f"fork of {short_id(row.forked_from)}" if row.forked_from else "",
+        "resumed" if row.resumed else "",
+        f"compacted ×{row.compactions}" if row.compactions else "",  # noqa: RUF001
+    ]
+    return ", ".join(filter(None, parts)) or "-"
 
 
 def verdict(unexplained: int | None) -> str | Text:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ccwire.wire.regular_file import open_regular
+from ccwire.wire.times import instant
 
 _AGENT = re.compile(r"agent-(.+)\.jsonl")
 SLUG_LENGTH = 200
 _SESSION_IN_LINE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
+_TIME_IN_LINE = re.compile(rb'"timestamp"\s*:\s*"([^"\\]+)"')
 _CWD_IN_LINE = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _HEAD = 1 << 16
 
@@ -74,7 +76,7 @@ class ClaudeDir:
         """Return every session with a main transcript, and its path."""
         found: dict[str, Path] = {}
         for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
-            for path in _main_transcripts(folder):
+            for path in main_transcripts(folder):
                 found.setdefault(path.stem, path)
         return found
 
@@ -93,7 +95,7 @@ class ClaudeDir:
         paths = [
             path
             for folder in folders
-            for path in _main_transcripts(folder)
+            for path in main_transcripts(folder)
             if first_cwd(path) in (None, cwd)
         ]
         return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
@@ -103,7 +105,7 @@ class ClaudeDir:
         seen = set(files.main)
         folders = list(dict.fromkeys(path.parent for path in files.main))
         for folder in [*folders, *(f for f in self._projects() if f not in folders)]:
-            yield from (path for path in _main_transcripts(folder) if path not in seen)
+            yield from (path for path in main_transcripts(folder) if path not in seen)
 
     def _projects(self) -> list[Path]:
         projects = self.claude_dir / "projects"
@@ -172,8 +174,14 @@ def first_cwd(path: Path) -> str | None:
     return text.replace("\\\\", "\\").replace('\\"', '"')
 
 
-def _main_transcripts(folder: Path) -> list[Path]:
-    """Return the main transcripts; folders and broken links with such a name are skipped."""
+def first_time(path: Path) -> float | None:
+    """Return the first `timestamp` in the file."""
+    found = _first(path, _TIME_IN_LINE)
+    return None if found is None else instant(found.decode("utf-8", "replace"))
+
+
+def main_transcripts(folder: Path) -> list[Path]:
+    """Return a folder's main transcripts; folders and broken links with such a name are skipped."""
     found = sorted(folder.glob("*.jsonl"))
     return [path for path in found if not _AGENT.fullmatch(path.name) and path.is_file()]
 

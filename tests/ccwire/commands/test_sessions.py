@@ -79,7 +79,7 @@ def listed(place: Path, *arguments: str) -> dict[str, dict[str, Any]]:
 
 
 def test_captured_and_running_sessions_are_listed(place: Path) -> None:
-    rows = listed(place)
+    rows = listed(place, "--captured")
     assert set(rows) == {CAPTURED, RUNNING, GONE}
     captured = rows[CAPTURED]
     assert (captured["calls"], captured["input_tokens"], captured["output_tokens"]) == (
@@ -96,8 +96,8 @@ def test_a_record_whose_process_is_gone_is_shown_as_such(place: Path) -> None:
     assert (rows[RUNNING]["state"], rows[GONE]["state"]) == ("busy", "gone")
 
 
-def test_all_includes_sessions_that_only_have_a_transcript(place: Path) -> None:
-    row = listed(place, "--all")[WRITTEN]
+def test_a_session_that_only_has_a_transcript_is_listed(place: Path) -> None:
+    row = listed(place)[WRITTEN]
     assert (row["title"], row["project"], row["captured"]) == (
         "Mend the roof please",
         "/projects/old",
@@ -169,8 +169,8 @@ def test_the_verdict_is_that_of_the_last_reconcile(
 
 
 def test_the_newest_is_last_in_the_table_and_first_in_json(place: Path) -> None:
-    assert next(iter(listed(place))) == RUNNING
-    rows = [line.split()[0] for line in table(place)[1:]]
+    assert next(iter(listed(place, "--captured"))) == RUNNING
+    rows = [line.split()[0] for line in table(place, "--captured")[1:]]
     assert rows[-1] == RUNNING[:8]
     assert len(rows) == 3
 
@@ -294,5 +294,5 @@ def test_a_session_that_its_client_never_used_is_not_listed(place: Path) -> None
         folder.mkdir()
         line = orjson.dumps(start | {"process_started": started})
         (folder / "exchanges.jsonl").write_bytes(line + b"\n")
-    assert set(listed(place)) == {CAPTURED, RUNNING, GONE, "other-process"}
+    assert set(listed(place)) == {CAPTURED, RUNNING, GONE, WRITTEN, "other-process"}
     assert "unused" in listed(place, "--all")

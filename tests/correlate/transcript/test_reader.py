@@ -85,7 +85,7 @@ def test_a_subagents_type_comes_from_the_tool_call_first(tmp_path: Path) -> None
             type="Explore",
             type_from="tool call",
             tool_use_id="toolu_x",
-            description="A made-up command",
+            description="made up",
         )
     }
 
