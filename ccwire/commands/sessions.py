@@ -15,6 +15,7 @@ from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import count, day, dollars, duration, print_more, size
 from ccwire.output.terminal import console, print_json
+from ccwire.output.typed_prompts import print_prompts
 from ccwire.session_filters import (
     Project,
     SessionFilter,
@@ -28,6 +29,7 @@ from ccwire.session_filters import (
 from ccwire.session_list import SessionList, SessionRow, session_rows
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
+from correlate.transcript.client_records import read_history
 from correlate.transcript.locate import ClaudeDir
 
 _AROUND_ROWS = 4  # lines of a screen: the prompts before and after, the header, what is left out
@@ -55,6 +57,7 @@ _COLUMNS = (
 @click.command("sessions")
 @click.option("--captured", is_flag=True, help="Only captured and running sessions.")
 @click.option("--all", "every", is_flag=True, help="Include unused sessions without a transcript.")
+@click.option("--prompts", is_flag=True, help="List the recently typed prompts instead.")
 @since_option
 @until_option
 @project_option
@@ -67,6 +70,7 @@ _COLUMNS = (
 def command(
     captured: bool,
     every: bool,
+    prompts: bool,
     since: float | None,
     until: float | None,
     project: Project | None,
@@ -84,12 +88,15 @@ def command(
     """
     if captured and every:
         raise UserError("Give either --captured or --all.")
-    captures.warn_of_copies(captures.sessions)
-    captures.warn_of_away()
     to = console()
     if limit is None and to.is_terminal and not as_json:
         limit = max(1, to.height - _AROUND_ROWS)
     chosen = SessionFilter(since=since, until=until, project=project, limit=limit, sort=sort)
+    if prompts:
+        print_prompts(to, read_history(claude_dir), chosen, as_json=as_json)
+        return
+    captures.warn_of_copies(captures.sessions)
+    captures.warn_of_away()
     listed = session_rows(
         captures.sessions,
         claude_dir,

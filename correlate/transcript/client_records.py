@@ -1,9 +1,11 @@
-"""Read the client's files next to its transcripts: `stats-cache.json` and `history.jsonl`.
+"""Read the client's files next to its transcripts: statistics, typed prompts, todos and plans.
 
-The first contains the client's totals over all sessions up to a day: a cross-check, not a source.
-The second contains every typed prompt with its project and, in newer clients, its session.
+`stats-cache.json` contains the client's totals over all sessions up to a day: a cross-check, not a
+source. `history.jsonl` contains every typed prompt with its project and, in newer clients, its
+session. `todos/` has a list per session and agent, `plans/` a text per slug of a session.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +37,15 @@ class TypedPrompt:
     session_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """An item of a todo list; `status` is pending, in_progress or completed."""
+
+    content: str
+    status: str | None
+    active_form: str | None
+
+
 def read_stats_cache(claude_dir: Path) -> StatsCache | None:
     """Return the client's totals; None if missing or damaged: the client rebuilds the file."""
     try:
@@ -57,8 +68,44 @@ def read_stats_cache(claude_dir: Path) -> StatsCache | None:
     )
 
 
-def read_history(claude_dir: Path) -> Iterator[TypedPrompt]:
-    """Yield the typed prompts, oldest first; malformed lines are skipped, as in the client."""
+def read_todos(claude_dir: Path, session_id: str) -> dict[str, tuple[Todo, ...]]:
+    """Return the todo lists of a session that are not empty, by agent id.
+
+    The main thread's agent id is the session's.
+    """
+    prefix = f"{session_id}-agent-"
+    folder = claude_dir / "todos"
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.name.startswith(prefix))
+    except OSError:
+        return {}
+    lists = {
+        path.stem.removeprefix(prefix): _todos(path) for path in paths if path.suffix == ".json"
+    }
+    return {agent_id: todos for agent_id, todos in lists.items() if todos}
+
+
+def read_plan(claude_dir: Path, slug: str | None) -> str | None:
+    """Return the plan of a session with this slug, in Markdown; None if there is none."""
+    if not slug or not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", slug):
+        return None  # not the name of a file
+    try:
+        return read_regular(claude_dir / "plans" / f"{slug}.md").decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def read_history(claude_dir: Path, project: str | None = None) -> Iterator[TypedPrompt]:
+    """Yield the typed prompts, oldest first; malformed lines are skipped, as in the client.
+
+    `project` is a folder: only the prompts that were typed in it.
+    """
+    for prompt in _history(claude_dir):
+        if project is None or prompt.project == project:
+            yield prompt
+
+
+def _history(claude_dir: Path) -> Iterator[TypedPrompt]:
     path = claude_dir / "history.jsonl"
     if not path.is_file():
         return
@@ -72,6 +119,18 @@ def read_history(claude_dir: Path) -> Iterator[TypedPrompt]:
                 text(record.get("project")),
                 text(record.get("sessionId")),
             )
+
+
+def _todos(path: Path) -> tuple[Todo, ...]:
+    try:
+        listed = parse_json(read_regular(path))
+    except (OSError, ValueError):
+        return ()
+    return tuple(
+        Todo(content, text(item.get("status")), text(item.get("activeForm")))
+        for item in (listed if isinstance(listed, list) else ())
+        if isinstance(item, dict) and (content := text(item.get("content")))
+    )
 
 
 def short_of(stats: StatsCache, tokens: Mapping[str, Tokens]) -> dict[str, Tokens]:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from ccwire.cli import main
 from ccwire.wire.format import Exchange, Manifest
+from lab.made_session import MadeSession
 
 CAPTURED = "11111111-1111-4111-8111-111111111111"
 RUNNING = "22222222-2222-4222-8222-222222222222"
@@ -296,3 +297,73 @@ def test_a_session_that_its_client_never_used_is_not_listed(place: Path) -> None
         (folder / "exchanges.jsonl").write_bytes(line + b"\n")
     assert set(listed(place)) == {CAPTURED, RUNNING, GONE, WRITTEN, "other-process"}
     assert "unused" in listed(place, "--all")
+
+
+def test_a_transcript_alone_shows_its_usage(place: Path) -> None:
+    made = MadeSession(WRITTEN, cwd="/projects/old")
+    made.call(output=100)
+    made.write(place / "claude")
+    row = listed(place)[WRITTEN]
+    assert (row["usage_from"], row["finality"], row["captured"]) == ("transcript", "exact", False)
+    assert (row["calls"], row["input_tokens"], row["output_tokens"]) == (1, 13405, 100)
+    assert row["branch"] == "HEAD"
+    assert row["cost_usd"] > 0
+
+
+def test_a_placeholder_is_shown_as_a_lower_bound(place: Path) -> None:
+    made = MadeSession(WRITTEN, cwd="/projects/old", model="claude-sonnet-4-5", final=False)
+    made.call(output=100)
+    made.call(output=200)
+    made.write(place / "claude")
+    row = listed(place)[WRITTEN]
+    assert (row["finality"], row["output_tokens"]) == ("lower-bound", 4)
+    line = next(line for line in table(place, width=240) if line.startswith(WRITTEN[:8]))
+    assert "≥ 4" in line
+    assert "≥ $" in line
+
+
+def test_a_fork_and_compactions_are_shown(place: Path) -> None:
+    made = MadeSession(WRITTEN, cwd="/projects/old")
+    made.call()
+    first = made.write(place / "claude")
+    os.utime(first, (1_790_000_000, 1_790_000_000))
+    made.system("compact_boundary")
+    fork = "55555555-5555-4555-8555-555555555555"
+    lines = [orjson.dumps(line | {"sessionId": fork}) for line in made.lines]
+    (first.parent / f"{fork}.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    rows = listed(place)
+    assert (rows[fork]["forked_from"], rows[fork]["compactions"]) == (WRITTEN, 1)
+    assert rows[WRITTEN]["forked_from"] is None
+    assert f"fork of {WRITTEN[:8]}, compacted ×1" in "\n".join(table(place, width=240))  # noqa: RUF001
+
+
+def test_a_session_that_a_hook_saw_resumed_is_marked(place: Path) -> None:
+    entry = {"session_id": WRITTEN, "state": "exited", "source": "resume"}
+    (place / "sessions.json").write_text(json.dumps({"version": 1, "sessions": [entry]}))
+    assert listed(place)[WRITTEN]["resumed"] is True
+    assert listed(place)[CAPTURED]["resumed"] is None
+
+
+def test_transcripts_are_read_of_shown_sessions_only(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (written,) = (place / "claude" / "projects").rglob("*.jsonl")
+    os.utime(written, (1000, 1000))
+    monkeypatch.setattr("ccwire.session_list.read_transcript", lambda files: 1 / 0)
+    assert set(listed(place, "--limit", "1")) == {RUNNING}
+
+
+def test_typed_prompts_are_listed(place: Path) -> None:
+    lines = [
+        {"display": "Mend the roof", "timestamp": 1_790_000_000_000, "project": "/projects/old"},
+        {"display": "Paint it", "timestamp": 1_790_000_100_000, "project": "/p/new"},
+        {"display": "Clean up", "timestamp": 1_790_000_200_000, "sessionId": WRITTEN},
+    ]
+    (place / "claude" / "history.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert [line.split()[-1] for line in table(place, "--prompts")[1:]] == ["roof", "it", "up"]
+    only = table(place, "--prompts", "--project", "old")
+    assert len(only) == 2
+    assert only[1].endswith("Mend the roof")
+    last = table(place, "--prompts", "--limit", "1")
+    assert WRITTEN[:8] in last[1]
+    assert last[2] == "2 more prompts: --limit all"

@@ -5,9 +5,12 @@ import orjson
 from ccwire.wire.usage import Tokens
 from correlate.transcript.client_records import (
     StatsCache,
+    Todo,
     TypedPrompt,
     read_history,
+    read_plan,
     read_stats_cache,
+    read_todos,
     short_of,
 )
 
@@ -52,3 +55,29 @@ def test_typed_prompts_are_read(tmp_path: Path) -> None:
         TypedPrompt("hi", 1.5, "/p", "s1"),
         TypedPrompt("older client", None, "/p", None),
     ]
+
+
+def test_todos_are_read_by_agent(tmp_path: Path) -> None:
+    folder = tmp_path / "todos"
+    folder.mkdir()
+    items = [{"content": "Mend", "status": "pending", "activeForm": "Mending"}, 7, {"content": 1}]
+    (folder / "s1-agent-s1.json").write_bytes(orjson.dumps(items))
+    (folder / "s1-agent-a1.json").write_text("[]")
+    (folder / "s2-agent-s2.json").write_bytes(orjson.dumps(items))
+    assert read_todos(tmp_path, "s1") == {"s1": (Todo("Mend", "pending", "Mending"),)}
+    assert read_todos(tmp_path / "none", "s1") == {}
+
+
+def test_a_plan_is_found_by_slug_and_never_outside_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "calm-roof.md").write_text("# Plan")
+    (tmp_path / "other.md").write_text("not a plan")
+    assert read_plan(tmp_path, "calm-roof") == "# Plan"
+    assert read_plan(tmp_path, "../other") is None
+    assert read_plan(tmp_path, None) is None
+
+
+def test_history_is_chosen_by_project(tmp_path: Path) -> None:
+    lines = [{"display": "a", "project": "/x"}, {"display": "b", "project": "/y"}]
+    (tmp_path / "history.jsonl").write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    assert [prompt.text for prompt in read_history(tmp_path, "/y")] == ["b"]
