@@ -22,10 +22,7 @@ def print_spend(to: SafeConsole, by: Sequence[str], rows: Sequence[Row], total: 
     """Print the rows and their total; `≥` marks what may be more."""
     largest = max((row.usd for row in rows), default=0)
     columns = [
-        *(
-            FittedColumn(name, 0, len(name), least=10 if place else 12)
-            for place, name in _placed(by)
-        ),
+        *(FittedColumn(name, 0, len(name), least=10) for name in by),
         FittedColumn("dollars", 1, 7, right=True),
         FittedColumn("output", 2, 6, right=True),
         FittedColumn("input", 3, 5, right=True),

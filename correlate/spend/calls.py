@@ -76,7 +76,7 @@ def collect(
             if ids in seen:
                 continue  # of a session with two folders
             seen.add(ids)
-            turn = by_request.get(call.request_id) or by_message.get(call.message_id)
+            turn = by_request.get(call.request_id or "") or by_message.get(call.message_id or "")
             if turn is not None:
                 on_wire.add(id(turn))
             session = folder.name if has_session(folder) else None

@@ -256,10 +256,10 @@ def record_to_json(record: FileRecord) -> list[Any]:
     ]
 
 
-def record_of_json(value: object) -> FileRecord | None:
+def record_of_json(value: Any) -> FileRecord | None:
     """Return the record; None if anything in it is not as it was written."""
     try:
-        identity, offset, probe, turns, launches, results, cost = value  # type: ignore[misc]
+        identity, offset, probe, turns, launches, results, cost = value
         device, inode, size, changed = map(int, identity)
         if whole(offset) is None or not 0 <= offset <= size or not isinstance(probe, str):
             return None
