@@ -1,7 +1,7 @@
 """What `ccwire spend` has read of transcripts, kept in the user's home: ids and counts, no text.
 
-It saves time only: a missing, damaged or foreign file is the same as none. A home that does not
-exist is not created.
+It saves time only: a missing, damaged or foreign file is the same as none. A home that cannot be
+written makes no command fail.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from addon.storage.files import locked, write_whole
+from addon.storage.home import make_home
 from ccwire.wire.json_text import as_dict, dump, parse_json
 from ccwire.wire.regular_file import read_regular
 from correlate.spend.files import FileRecord, read_file, record_of_json, record_to_json
@@ -38,9 +39,7 @@ def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:
 
 def _write(home: Path, records: Mapping[str, FileRecord]) -> None:
     """Add the records to the file, without those whose transcript is gone."""
-    if not home.is_dir():
-        return
-    with contextlib.suppress(OSError), locked(home):
+    with contextlib.suppress(OSError), locked(make_home(home)):
         others = {
             path: record
             for path, record in _read(home / SPEND_CACHE).items()

@@ -149,3 +149,11 @@ def test_a_wrong_key_lists_the_keys(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["spend", "--by", "wek"])
     assert done.exit_code == 2
     assert "day, week, month, project, model, agent, branch, session or version" in done.stderr
+
+
+def test_the_first_run_makes_the_home_of_the_cache(tmp_path: Path, home: Path) -> None:
+    home.rmdir()
+    _made().write(tmp_path / "claude")
+    _spend(tmp_path)
+    assert (home / SPEND_CACHE).is_file()
+    assert home.stat().st_mode & 0o777 == 0o700
