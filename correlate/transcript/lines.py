@@ -65,13 +65,16 @@ class BadLine:
     reason: str  # blank, malformed, cut, not an object
 
 
-def telling_lines(path: Path, silent: Counter[str], *, own_file: bool) -> Iterator[Line]:
+def telling_lines(
+    path: Path, silent: Counter[str], *, own_file: bool, start_at: int = 0
+) -> Iterator[Line]:
     """Yield the lines that must be parsed; the others are only counted by type, in `silent`.
 
     Lines appended while reading are included. `own_file`: the file belongs to one subagent, so its
-    user lines are not needed to tell agents apart; in a session's file they are.
+    user lines are not needed to tell agents apart; in a session's file they are. `start_at` is the
+    offset of the first line to read, which gets the number 1.
     """
-    for number, offset, buffer, start, end in _spans(path):
+    for number, offset, buffer, start, end in _spans(path, start_at):
         kind = _silent_type(buffer, start, end, own_file)
         if kind is None:
             yield Line(number, offset, buffer[start:end])
@@ -103,11 +106,12 @@ def parse_line(data: bytes) -> dict[str, Any] | str:
     return record if isinstance(record, dict) else "not an object"
 
 
-def _spans(path: Path) -> Iterator[tuple[int, int, bytes, int, int]]:
+def _spans(path: Path, start_at: int = 0) -> Iterator[tuple[int, int, bytes, int, int]]:
     """Yield each line as number, offset and a span of a buffer: long lines are not copied."""
-    number = offset = 0
+    number, offset = 0, start_at
     begun: list[bytes] = []  # parts of a line that continues in the next buffer
     with open_regular(path, buffering=0) as file:
+        file.seek(start_at)
         while buffer := file.read(_BUFFER):
             start = 0
             while (end := buffer.find(b"\n", start) + 1) > 0:

@@ -1,0 +1,196 @@
+"""`ccwire spend`: tokens and dollars over all sessions, grouped."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from addon.storage.home import find_home
+from ccwire.capture_folders import CaptureFolders
+from ccwire.options import UserError, captures_option, claude_dir_option, json_option
+from ccwire.output.spend import csv_text, print_spend
+from ccwire.output.terminal import console, echo, print_json
+from ccwire.session_filters import Project, parse_project, parsed, when
+from ccwire.spend_cache import read_records
+from correlate.spend.calls import Collected, chosen, collect
+from correlate.spend.files import transcript_paths
+from correlate.spend.totals import KEYS, Row, total_rows
+from correlate.spend.witnesses import CostRecords, Statistics, cost_records, statistics
+from correlate.transcript.client_records import read_stats_cache
+
+_MOST_KEYS = 2
+_SHOWN_MODELS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Spend:
+    by: tuple[str, ...]
+    rows: list[Row]
+    total: Row
+    uncaptured: int
+    records: CostRecords
+    statistics: Statistics | None
+
+
+def _keys(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    names = [name.strip() for value in given for name in value.split(",") if name.strip()]
+    by = tuple(dict.fromkeys(names)) or ("day",)
+    known = f"{', '.join(list(KEYS)[:-1])} or {list(KEYS)[-1]}"
+    for name in by:
+        if name not in KEYS:
+            raise UserError(f"--by {name!r}: expected {known}.")
+    if len(by) > _MOST_KEYS:
+        raise UserError(f"--by takes up to two keys, {len(by)} were given; leave some out.")
+    return by
+
+
+@click.command()
+@click.option(
+    "--by",
+    metavar="KEY[,KEY]",
+    multiple=True,
+    callback=_keys,
+    help="Group by day (default), week, month, project, model, agent, branch, session or version;"
+    " up to two.",
+)
+@click.option(
+    "--since",
+    metavar="WHEN",
+    callback=parsed(when),
+    help="Only calls since WHEN: 7d, 24h, 2w, 2026-11-01, today, yesterday.",
+)
+@click.option("--until", metavar="WHEN", callback=parsed(when), help="Only calls before WHEN.")
+@click.option(
+    "--project",
+    metavar="DIR",
+    callback=parsed(lambda text: parse_project(text, Path.cwd())),
+    help="Only calls in this folder and those below it, or in folders with this in their name.",
+)
+@click.option("--model", metavar="NAME", help="Only models with NAME in their name.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
+@click.option("--no-cache", is_flag=True, help="Read all transcripts again.")
+@json_option
+@captures_option
+@claude_dir_option
+def command(
+    by: tuple[str, ...],
+    since: float | None,
+    until: float | None,
+    project: Project | None,
+    model: str | None,
+    as_csv: bool,
+    no_cache: bool,
+    as_json: bool,
+    captures: CaptureFolders,
+    claude_dir: Path,
+) -> None:
+    """Sum tokens and dollars by day, project, model and more.
+
+    Counts come from the capture where a call was captured, else from the transcript. Each call is
+    counted once, also if a fork repeats it. ≥ marks lower bounds.
+    """
+    if as_csv and as_json:
+        raise UserError("--csv and --json exclude each other; give one of them.")
+    captures.warn_of_away()
+    home = None if no_cache else find_home(os.environ)
+    records = read_records(transcript_paths(claude_dir), home)
+    found = collect(records, captures.session_folders, captures.unknown)
+    calls = [
+        call
+        for call in chosen(found.calls, since, until)
+        if project is None or project.matches(call.project)
+    ]
+    rows, total = total_rows(calls, by, model)
+    spend = _Spend(
+        by,
+        rows,
+        total,
+        len(found.sessions - found.captured),
+        cost_records(found),
+        statistics(found, read_stats_cache(claude_dir)),
+    )
+    if as_json:
+        print_json(_as_json(spend, found))
+    elif as_csv:
+        echo(csv_text(by, rows, total), nl=False)
+    else:
+        _print(spend, claude_dir)
+
+
+def _as_json(spend: _Spend, found: Collected) -> dict[str, Any]:
+    return {
+        "by": list(spend.by),
+        "rows": [row.to_json(spend.by) for row in spend.rows],
+        "total": spend.total.to_json(()),
+        "sessions": len(found.sessions),
+        "sessions_without_capture": spend.uncaptured,
+        "cost_records": spend.records.to_json(),
+        "client_statistics": spend.statistics.to_json() if spend.statistics else None,
+        "notes": _notes(spend),
+    }
+
+
+def _print(spend: _Spend, claude_dir: Path) -> None:
+    to = console()
+    if not spend.rows:
+        to.print(f"No calls found in {claude_dir} and the captures that match.")
+    else:
+        print_spend(to, spend.by, spend.rows, spend.total)
+    for note in _notes(spend):
+        to.print(note)
+
+
+def _notes(spend: _Spend) -> list[str]:
+    total, notes = spend.total, []
+    if count := total.by_finality["lower-bound"]:
+        notes.append(
+            f"≥ {_calls(count)} only with the usage of the answer's start (a transcript line or a"
+            " stream without a stop reason): output tokens are at least these."
+        )
+    if count := total.by_finality["unknown"]:
+        notes.append(f"{_calls(count)} without any usage: not in the sums.")
+    if total.unpriced_calls:
+        names = ", ".join(sorted(total.unpriced)[:_SHOWN_MODELS])
+        notes.append(f"{_calls(total.unpriced_calls)} without a known price (unpriced): {names}.")
+    if spend.uncaptured:
+        notes.append(
+            f"{_counted(spend.uncaptured, 'session')} without a capture: side calls that no"
+            " transcript has (titles, summaries, retries) are missing there."
+        )
+    records = spend.records
+    if records.exceeding:
+        notes.append(
+            f"The client's own cost records have ${records.more_usd:,.4f} more for"
+            f" {_counted(records.exceeding, 'session')} (of {records.sessions} with a record):"
+            " calls that no transcript has."
+        )
+    elif records.sessions:
+        notes.append(
+            f"{_counted(records.sessions, 'session')} with a cost record of the client: none has"
+            " more than the calls."
+        )
+    if spend.statistics is not None:
+        notes.append(_statistics_note(spend.statistics))
+    return notes
+
+
+def _statistics_note(found: Statistics) -> str:
+    start = f"The client's own statistics (stats-cache.json, up to {found.last_day or 'no day'})"
+    if not found.beyond:
+        return f"{start} say the same for each model."
+    shown = [
+        f"{model} {tokens.output:+,} output, {tokens.context:+,} prompt tokens"
+        for model, tokens in list(found.beyond.items())[:_SHOWN_MODELS]
+    ]
+    return f"{start} say otherwise, against the calls: {'; '.join(shown)}."
+
+
+def _calls(count: int) -> str:
+    return _counted(count, "call")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

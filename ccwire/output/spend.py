@@ -1,0 +1,96 @@
+"""Print `ccwire spend`: a table with a bar per row, CSV, and the notes below."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from ccwire.output.fitted import FittedColumn, print_fitted
+from ccwire.output.terminal import SafeConsole, safe
+from ccwire.wire.format import short_id
+from ccwire.wire.models import short_model
+from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS
+from correlate.spend.totals import Row
+
+_BAR = 16
+_GROUPS = [group for group in TOKEN_GROUPS if group.kind != "requests"]
+_SHORT = {"fresh": "input", "read": "cache read", "write": "cache write", "output": "output"}
+
+
+def print_spend(to: SafeConsole, by: Sequence[str], rows: Sequence[Row], total: Row) -> None:
+    """Print the rows and their total; `≥` marks what may be more."""
+    largest = max((row.usd for row in rows), default=0)
+    columns = [
+        *(FittedColumn(name, 0, len(name), least=10) for name in by),
+        FittedColumn("dollars", 1, 7, right=True),
+        FittedColumn("output", 2, 6, right=True),
+        FittedColumn("input", 3, 5, right=True),
+        FittedColumn("cache write", 4, 11, right=True),
+        FittedColumn("cache read", 4, 10, right=True),
+        FittedColumn("calls", 5, 5, right=True),
+        FittedColumn("exact", 6, 5, right=True),
+    ]
+    cells = [_cells(by, row) for row in rows]
+    if to.is_terminal:
+        columns.append(FittedColumn("share", 7, _BAR, least=6))
+        cells = [
+            {**cell, "share": Text("█" * _length(row, largest), "cyan")}
+            for cell, row in zip(cells, rows, strict=True)
+        ]
+    last = dict(_cells(by, total))
+    last[by[0]] = "total"
+    print_fitted(to, columns, [*cells, last])
+
+
+def csv_text(by: Sequence[str], rows: Sequence[Row], total: Row) -> str:
+    """Return the rows and the total as CSV; a cell that starts as a formula gets a quote."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    classes = [c.name for c in TOKEN_CLASSES]
+    rest = ["usd", "exact_usd", "lower_bound_usd", "exact_calls", "lower_bound_calls"]
+    rest += ["unknown_calls", "captured_calls", "unpriced_calls"]
+    writer.writerow([*by, "calls", *classes, *rest])
+    for row in (*rows, total):
+        key = row.key or ("total", *("",) * (len(by) - 1))
+        found = row.to_json(())
+        counts = [found["tokens"][name] for name in classes]
+        writer.writerow([*map(_cell, key), row.calls, *counts, *(found[name] for name in rest)])
+    return buffer.getvalue()
+
+
+def _cells(by: Sequence[str], row: Row) -> dict[str, str | Text]:
+    mark = "≥" if row.is_lower_bound else ""
+    no_price = row.unpriced_calls and not row.usd
+    cells: dict[str, str | Text] = {
+        name: _shown(name, value) for name, value in zip(by, row.key, strict=False)
+    }
+    for group in _GROUPS:
+        inexact = "≥" if mark and group.kind == "output" and _is_short(row) else ""
+        cells[_SHORT[group.key]] = f"{inexact}{row.tokens.of_group(group):,}"
+    cells["dollars"] = "unpriced" if no_price else f"{mark}${row.usd:,.2f}"
+    cells["calls"] = f"{row.calls:,}"
+    cells["exact"] = f"{100 * row.by_finality['exact'] // max(row.calls, 1)}%"
+    return cells
+
+
+def _is_short(row: Row) -> bool:
+    return bool(row.by_finality["lower-bound"] or row.by_finality["unknown"])
+
+
+def _shown(name: str, value: str) -> str:
+    value = safe(value)
+    if name == "session":
+        return short_id(value)
+    if name == "project":
+        return value.rstrip("/").rpartition("/")[2] or value
+    return short_model(value) if name == "model" else value
+
+
+def _length(row: Row, largest: object) -> int:
+    share = float(row.usd) / float(str(largest)) if largest else 0.0
+    return max(round(share * _BAR), 1 if row.usd else 0)
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text

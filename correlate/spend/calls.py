@@ -1,0 +1,212 @@
+"""All calls of a user, each once: the wire's where captured, the transcript's where not.
+
+Lines that a fork or a resumed session has copied carry the ids of the original: the earliest one
+decides to which session a call belongs, the most final one what it used.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ccwire.wire.endpoints import endpoint_of
+from ccwire.wire.format import SYNTHETIC_MODEL, Exchange
+from ccwire.wire.usage import output_of
+from ccwire.wire.vocabulary import Provider
+from correlate.captures.folder import has_session, read_exchanges, read_manifest
+from correlate.spend.files import FileRecord, FileTurn, agent_of_path, kept_usage, meta_agent_type
+from correlate.transcript.finality import Finality, finality_of
+
+MAIN, SUBAGENT = "main", "subagent"
+Source = Literal["wire", "transcript"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendCall:
+    """A call: when, whose, what it used, and how far that is known."""
+
+    at: float | None
+    session_id: str | None
+    project: str | None
+    branch: str | None
+    version: str | None
+    agent: str
+    asked: str | None
+    served: str | None = None
+    usage: dict[str, Any] | None
+    finality: Finality
+    source: Source
+    provider: Provider = "anthropic"
+
+
+@dataclass(slots=True)
+class Collected:
+    """The calls, and what else the files say about sessions."""
+
+    calls: list[SpendCall] = field(default_factory=list)
+    cost_records: dict[str, float] = field(default_factory=dict)
+    captured: set[str] = field(default_factory=set)
+    with_copies: set[str] = field(default_factory=set)  # sessions that repeat others' calls
+    sessions: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Merged:
+    first: FileTurn
+    best: FileTurn
+    agent: str
+
+
+def collect(
+    records: Mapping[str, FileRecord], session_folders: Iterable[Path], unknown: Iterable[Path]
+) -> Collected:
+    """Join the transcripts with the exchanges of captured sessions and of `unknown/`."""
+    found = Collected()
+    turns = _merged(records, found)
+    by_request = {m.first.request_id: m for m in turns if m.first.request_id}
+    by_message = {m.first.message_id: m for m in turns if m.first.message_id}
+    on_wire: set[int] = set()
+    seen: set[tuple[str | None, str | None, str]] = set()
+    for folder in [*session_folders, *unknown]:
+        cwd = read_manifest(folder).cwd if has_session(folder) else None
+        for call in read_exchanges(folder):
+            if call.kind != "messages" or (call.failed and not call.usage_at_start):
+                continue
+            ids = (call.request_id, call.message_id, "" if call.request_id else call.flow_id)
+            if ids in seen:
+                continue  # of a session with two folders
+            seen.add(ids)
+            turn = by_request.get(call.request_id or "") or by_message.get(call.message_id or "")
+            if turn is not None:
+                on_wire.add(id(turn))
+            session = folder.name if has_session(folder) else None
+            if session:
+                found.captured.add(session)
+                found.sessions.add(session)
+            found.calls.append(_of_wire(call, session, cwd, turn))
+    found.calls += [_of_turn(turn) for turn in turns if id(turn) not in on_wire]
+    return found
+
+
+def _merged(records: Mapping[str, FileRecord], found: Collected) -> list[_Merged]:
+    named: dict[tuple[str | None, str | None], _Merged] = {}
+    by_message: dict[str | None, _Merged] = {}
+    unnamed: list[_Merged] = []
+    types = _agent_types(records)
+    for path, record in records.items():
+        stem = None if agent_of_path(path) else Path(path).stem
+        if stem and record.cost_usd is not None:
+            found.cost_records[stem] = record.cost_usd
+    turns = [turn for record in records.values() for turn in (*record.turns, *record.unfinished)]
+    for turn in sorted(turns, key=lambda turn: turn.at if turn.at is not None else 0.0):
+        if turn.session_id:
+            found.sessions.add(turn.session_id)
+        if turn.model == SYNTHETIC_MODEL:
+            continue
+        new = _Merged(turn, turn, _agent(turn, types))
+        if turn.message_id is None and turn.request_id is None:
+            unnamed.append(new)
+            continue
+        key = (turn.message_id, turn.request_id)
+        same = named.get(key)
+        if same is None and turn.request_id is None:
+            same = by_message.get(turn.message_id)
+        if same is None:
+            named[key] = new
+            if turn.message_id:
+                by_message.setdefault(turn.message_id, new)
+            continue
+        if turn.session_id and turn.session_id != same.first.session_id:
+            found.with_copies.add(turn.session_id)
+        if _rank(turn) > _rank(same.best):
+            same.best = turn
+        if same.agent == SUBAGENT:
+            same.agent = new.agent if new.agent != MAIN else SUBAGENT
+    return [*named.values(), *unnamed]
+
+
+def _rank(turn: FileTurn) -> tuple[bool, int]:
+    return turn.stop_reason is not None, output_of(turn.usage) or 0
+
+
+def _agent_types(records: Mapping[str, FileRecord]) -> dict[str, str]:
+    launches: dict[str, str] = {}
+    tool_of: dict[str, str] = {}
+    types: dict[str, str] = {}
+    for record in records.values():
+        launches.update(record.launches)
+        tool_of.update(record.results)
+    for path in records:
+        if agent := agent_of_path(path):
+            kind, tool = meta_agent_type(path)
+            if tool:
+                tool_of[agent] = tool
+            if kind:
+                types[agent] = kind[:80]
+    types.update({agent: launches[tool] for agent, tool in tool_of.items() if tool in launches})
+    return types
+
+
+def _agent(turn: FileTurn, types: Mapping[str, str]) -> str:
+    if turn.agent_id is None and not turn.sidechain:
+        return MAIN
+    return types.get(turn.agent_id or "") or turn.agent_type or SUBAGENT
+
+
+def _of_turn(merged: _Merged) -> SpendCall:
+    first, best = merged.first, merged.best
+    return SpendCall(
+        at=first.at,
+        session_id=first.session_id,
+        project=first.cwd,
+        branch=first.branch,
+        version=first.version,
+        agent=merged.agent,
+        asked=best.model,
+        usage=best.usage,
+        finality=finality_of(best.usage, best.stop_reason),
+        source="transcript",
+    )
+
+
+def _of_wire(
+    call: Exchange, session: str | None, cwd: str | None, turn: _Merged | None
+) -> SpendCall:
+    usage = call.usage or call.usage_at_start
+    of_call = SpendCall(
+        at=call.started,
+        session_id=session,
+        project=cwd,
+        branch=None,
+        version=call.claude_version,
+        agent=(call.agent_type or SUBAGENT) if call.agent_id else MAIN,
+        asked=call.model,
+        served=call.served_model,
+        usage=None if usage is None else kept_usage(usage),
+        finality=finality_of(usage, call.stop_reason if call.usage else None),
+        source="wire",
+        provider=endpoint_of(call.host, call.path).provider,
+    )
+    if turn is None:
+        return of_call
+    first = turn.first
+    return replace(
+        of_call,
+        session_id=session or first.session_id,
+        project=first.cwd or cwd,
+        branch=first.branch,
+        version=call.claude_version or first.version,
+        agent=turn.agent if turn.agent != SUBAGENT else of_call.agent,
+    )
+
+
+def chosen(
+    calls: Sequence[SpendCall], since: float | None, until: float | None
+) -> Iterator[SpendCall]:
+    """Yield the calls of a time; one without a time is in none."""
+    for call in calls:
+        if since is not None and (call.at is None or call.at < since):
+            continue
+        if until is not None and (call.at is None or call.at >= until):
+            continue
+        yield call

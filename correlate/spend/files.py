@@ -1,0 +1,294 @@
+"""Read the turns of one transcript file for spending: ids, counts and names, no text.
+
+A file that has grown is read from the end of the last line that was parsed. What is kept of a file
+is plain JSON, without dollars: prices change, usage does not.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.counting import is_count
+from ccwire.wire.json_text import as_dict, dicts, number, parse_json, text, whole
+from ccwire.wire.regular_file import open_regular, read_regular
+from correlate.transcript.lines import parse_line, telling_lines
+from correlate.transcript.records import AgentResult, AssistantLine, CostState, typed
+from correlate.transcript.turns import Turn, TurnFolder
+
+_PROBE = 256  # bytes at the start of a file, and before the offset, by which it is recognised
+_LONGEST_NAME = 300
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+_INNER_COUNTS = {
+    "cache_creation": ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"),
+    "server_tool_use": ("web_search_requests",),
+}
+_LEVELS = ("speed", "inference_geo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTurn:
+    """A turn of one file, as far as spending needs it."""
+
+    message_id: str | None
+    request_id: str | None
+    at: float | None
+    session_id: str | None
+    model: str | None
+    version: str | None
+    cwd: str | None
+    branch: str | None
+    agent_id: str | None
+    agent_type: str | None
+    sidechain: bool
+    usage: dict[str, Any] | None
+    stop_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """What is known of a file: its identity, how far it was read, and what was found."""
+
+    identity: tuple[int, int, int, int]  # device, inode, size, mtime in ns
+    offset: int
+    probe: str
+    turns: tuple[FileTurn, ...] = ()
+    launches: Mapping[str, str] = field(default_factory=dict)  # tool use id -> agent type
+    results: Mapping[str, str] = field(default_factory=dict)  # agent id -> tool use id
+    cost_usd: float | None = None
+    unfinished: tuple[FileTurn, ...] = ()  # of a last line without a line feed; never kept
+
+
+def transcript_paths(claude_dir: Path) -> list[str]:
+    """Return all transcript files, those of subagents included, in any folder layout."""
+    found: list[str] = []
+    for folder in ("projects", "sessions"):
+        for place, _, names in os.walk(claude_dir / folder):
+            found += [f"{place}{os.sep}{name}" for name in names if name.endswith(".jsonl")]
+    return sorted(found)
+
+
+def read_file(path: str, known: FileRecord | None) -> FileRecord | None:
+    """Return the record of a file, read anew, further or not at all; None if it is unreadable."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if known is not None and known.identity == identity:
+            return known
+        if known is not None and not _continues(path, known, identity):
+            known = None
+        return _read(Path(path), known, identity)
+    except OSError:
+        return None
+
+
+def meta_agent_type(path: str) -> tuple[str | None, str | None]:
+    """Return the type and the tool use id in the meta.json next to an agent's file."""
+    try:
+        meta = as_dict(parse_json(read_regular(Path(path).with_suffix(".meta.json"))))
+    except (OSError, ValueError):
+        return None, None
+    return text(meta.get("agentType")), text(meta.get("toolUseId"))
+
+
+def agent_of_path(path: str) -> str | None:
+    """Return the agent whose own file this is."""
+    name = os.path.basename(path)  # noqa: PTH119
+    return name[6:-6] if name.startswith("agent-") else None
+
+
+def _continues(path: str, known: FileRecord, identity: tuple[int, int, int, int]) -> bool:
+    """Whether the file has only grown: same file, longer, same bytes where they are checked."""
+    is_longer = known.identity[:2] == identity[:2] and identity[2] > known.identity[2]
+    return is_longer and _probe(Path(path), known.offset) == known.probe
+
+
+def _probe(path: Path, offset: int) -> str:
+    with open_regular(path) as file:
+        first = file.read(min(_PROBE, offset))
+        file.seek(max(0, offset - _PROBE))
+        last = file.read(min(_PROBE, offset))
+    return hashlib.blake2b(first + b"\0" + last, digest_size=12).hexdigest()
+
+
+def _read(path: Path, known: FileRecord | None, identity: tuple[int, int, int, int]) -> FileRecord:
+    agent_id = agent_of_path(str(path))
+    folder, rest = TurnFolder(), TurnFolder()
+    branches: dict[tuple[int, int], tuple[str | None, str | None]] = {}
+    launches = dict(known.launches) if known else {}
+    results = dict(known.results) if known else {}
+    cost = known.cost_usd if known else None
+    offset = start = known.offset if known else 0
+    silent: Counter[str] = Counter()
+    for line in telling_lines(path, silent, own_file=agent_id is not None, start_at=start):
+        is_whole = line.data.endswith(b"\n")
+        record = parse_line(line.data)
+        if is_whole:
+            offset = line.offset + len(line.data)
+        if isinstance(record, str):
+            continue
+        match typed(record, path, line.number, line.offset):
+            case AssistantLine() as answer:
+                found = replace(answer, agent_id=answer.agent_id or agent_id)
+                branches[line.number, line.offset] = (found.cwd, _name(record.get("gitBranch")))
+                (folder if is_whole else rest).add(found)
+                for block in found.blocks:
+                    if block.subagent_type and block.tool_use_id:
+                        launches[block.tool_use_id[:_LONGEST_NAME]] = block.subagent_type[:80]
+            case AgentResult() as result if result.tool_use_id:
+                results[result.agent_id[:_LONGEST_NAME]] = result.tool_use_id[:_LONGEST_NAME]
+            case CostState() as state:
+                cost = state.total_usd
+    session = None if agent_id else path.stem
+    new = [_file_turn(turn, branches, session) for turn in folder.turns() if not turn.synthetic]
+    before = known.turns if known else ()
+    if before and new and _is_same_unnamed(before[-1], new[0]):
+        new.pop(0)
+    unfinished = tuple(_file_turn(t, branches, session) for t in rest.turns() if not t.synthetic)
+    return FileRecord(
+        identity, offset, _probe(path, offset), (*before, *new), launches, results, cost, unfinished
+    )
+
+
+def _is_same_unnamed(before: FileTurn, after: FileTurn) -> bool:
+    if before.message_id or before.request_id or after.message_id or after.request_id:
+        return False
+    return (before.model, before.agent_id, before.usage) == (
+        after.model,
+        after.agent_id,
+        after.usage,
+    )
+
+
+def _file_turn(
+    turn: Turn,
+    branches: Mapping[tuple[int, int], tuple[str | None, str | None]],
+    session: str | None,
+) -> FileTurn:
+    place = turn.places[0]
+    cwd, branch = branches.get((place.line, place.offset), (None, None))
+    return FileTurn(
+        message_id=_name(turn.message_id),
+        request_id=_name(turn.request_id),
+        at=turn.started,
+        session_id=session or _name(turn.session_id),
+        model=_name(turn.model),
+        version=_name(turn.version),
+        cwd=cwd[:4096] if cwd else None,
+        branch=branch,
+        agent_id=_name(turn.agent_id),
+        agent_type=_name(turn.agent_type),
+        sidechain=turn.sidechain,
+        usage=None if turn.usage is None else kept_usage(turn.usage),
+        stop_reason=_name(turn.stop_reason),
+    )
+
+
+def kept_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that counting and pricing need."""
+    kept = _counts(usage)
+    for name in _LEVELS:
+        if isinstance(value := usage.get(name), str) and value:
+            kept[name] = value[:40]
+    iterations = [
+        {
+            **_counts(one),
+            **{
+                name: one[name][:_LONGEST_NAME] for name in ("type", "model") if text(one.get(name))
+            },
+        }
+        for one in dicts(usage.get("iterations"))
+    ]
+    return {**kept, "iterations": iterations} if iterations else kept
+
+
+def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {n: usage[n] for n in _COUNTS if is_count(usage.get(n))}
+    for outer, names in _INNER_COUNTS.items():
+        inner = as_dict(usage.get(outer))
+        if found := {n: inner[n] for n in names if is_count(inner.get(n)) and inner[n]}:
+            kept[outer] = found
+    return kept
+
+
+def _name(value: object) -> str | None:
+    found = text(value)
+    return found[:_LONGEST_NAME] if found else None
+
+
+# As JSON.
+
+_NAMES = (
+    "message_id",
+    "request_id",
+    "session_id",
+    "model",
+    "version",
+    "cwd",
+    "branch",
+    "agent_id",
+    "agent_type",
+    "stop_reason",
+)
+
+
+def record_to_json(record: FileRecord) -> list[Any]:
+    turns = [
+        [turn.at, turn.sidechain, turn.usage, *(getattr(turn, name) for name in _NAMES)]
+        for turn in record.turns
+    ]
+    return [
+        list(record.identity),
+        record.offset,
+        record.probe,
+        turns,
+        dict(record.launches),
+        dict(record.results),
+        record.cost_usd,
+    ]
+
+
+def record_of_json(value: Any) -> FileRecord | None:
+    """Return the record; None if anything in it is not as it was written."""
+    try:
+        identity, offset, probe, turns, launches, results, cost = value
+        device, inode, size, changed = map(int, identity)
+        if whole(offset) is None or not 0 <= offset <= size or not isinstance(probe, str):
+            return None
+        return FileRecord(
+            (device, inode, size, changed),
+            offset,
+            probe,
+            tuple(_turns_of_json(turns)),
+            _texts(launches),
+            _texts(results),
+            number(cost),
+        )
+    except (TypeError, ValueError, AttributeError):
+        return None
+
+
+def _turns_of_json(turns: Any) -> Iterator[FileTurn]:
+    for at, sidechain, usage, *names in turns:
+        if not (at is None or isinstance(at, float | int)) or not isinstance(sidechain, bool):
+            raise ValueError("not a turn")
+        if not (usage is None or isinstance(usage, dict)):
+            raise ValueError("not a usage")
+        if len(names) != len(_NAMES) or any(not isinstance(n, str | None) for n in names):
+            raise ValueError("not names")
+        named = dict(zip(_NAMES, names, strict=True))
+        yield FileTurn(at=at, sidechain=sidechain, usage=usage, **named)
+
+
+def _texts(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or any(not isinstance(v, str) for v in value.values()):
+        raise ValueError("not names")
+    return value

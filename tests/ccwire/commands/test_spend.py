@@ -1,0 +1,159 @@
+"""`ccwire spend`: what it counts, once, and what it says about it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ccwire.cli import main
+from ccwire.spend_cache import SPEND_CACHE
+from lab.made_session import MadeSession, write_lines
+
+ONE, TWO = "1" * 8 + "-aaaa", "2" * 8 + "-bbbb"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("CCWIRE_HOME", str(folder))
+    return folder
+
+
+def _run(tmp_path: Path, *arguments: str) -> str:
+    captures = tmp_path / "captures"
+    captures.mkdir(exist_ok=True)
+    given = ["--claude-dir", str(tmp_path / "claude"), "--captures", str(captures)]
+    done = CliRunner().invoke(main, ["spend", *given, *arguments])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def _spend(tmp_path: Path, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_run(tmp_path, "--json", *arguments))
+    return found
+
+
+def _made(session: str = ONE, **more: Any) -> MadeSession:
+    made = MadeSession(session, **more)
+    made.prompt("Please look.")
+    made.call(output=100)
+    made.call(output=200, agent_id="a1")
+    return made
+
+
+def test_a_transcript_alone_is_counted_with_its_subagents(tmp_path: Path) -> None:
+    _made().write(tmp_path / "claude")
+    total = _spend(tmp_path)["total"]
+    assert (total["calls"], total["tokens"]["output"]) == (2, 300)
+    assert (total["exact_calls"], total["lower_bound_calls"]) == (2, 0)
+    rows = _spend(tmp_path, "--by", "agent")["rows"]
+    assert {row["agent"]: row["tokens"]["output"] for row in rows} == {
+        "main": 100,
+        "subagent": 200,
+    }
+
+
+def test_a_fork_that_copies_lines_is_counted_once(tmp_path: Path) -> None:
+    first = _made()
+    path = first.write(tmp_path / "claude")
+    write_lines(path.with_name(f"{TWO}.jsonl"), first.lines)
+    found = _spend(tmp_path, "--by", "session")
+    assert found["total"]["calls"] == 2
+    assert [row["session"] for row in found["rows"]] == [ONE]
+
+
+def test_the_wire_wins_over_a_placeholder_and_adds_side_calls(tmp_path: Path) -> None:
+    made = _made(final=False)
+    made.call(output=50, in_transcript=False)
+    made.call(output=70, captured=False)
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    total = _spend(tmp_path)["total"]
+    assert (total["calls"], total["captured_calls"]) == (4, 3)
+    assert (total["exact_calls"], total["lower_bound_calls"]) == (3, 1)
+    assert total["tokens"]["output"] == 100 + 200 + 50 + 2
+
+
+def test_a_placeholder_is_a_lower_bound_and_the_notes_give_the_reason(tmp_path: Path) -> None:
+    _made(final=False).write(tmp_path / "claude")
+    found = _spend(tmp_path)
+    assert found["total"]["exact_usd"] == 0
+    assert found["total"]["lower_bound_usd"] > 0
+    assert found["notes"][0].startswith("≥ 2 calls only with the usage of the answer's start")
+    assert "≥$" in _run(tmp_path)
+
+
+def test_a_model_without_a_price_is_unpriced_and_not_free(tmp_path: Path) -> None:
+    _made(model="made-up-model").write(tmp_path / "claude")
+    total = _spend(tmp_path)["total"]
+    assert (total["unpriced_calls"], total["unpriced"]) == (2, ["made-up-model"])
+    assert "unpriced" in _run(tmp_path).splitlines()[1]
+
+
+def test_an_appended_file_is_read_on_and_a_replaced_one_anew(tmp_path: Path, home: Path) -> None:
+    made = _made()
+    path = made.write(tmp_path / "claude")
+    assert _spend(tmp_path)["total"]["tokens"]["output"] == 300
+    before = len(made.lines)
+    made.call(output=1000)
+    with path.open("ab") as file:
+        for line in made.lines[before:]:
+            file.write(json.dumps(line).encode() + b"\n")
+    assert _spend(tmp_path)["total"]["tokens"]["output"] == 1300
+    assert _spend(tmp_path, "--no-cache") == _spend(tmp_path)
+    write_lines(path, made.lines[before:])
+    assert _spend(tmp_path)["total"]["tokens"]["output"] == 1200
+    assert (home / SPEND_CACHE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"version":1,"files":7}'])
+def test_a_damaged_or_deleted_cache_changes_nothing(
+    tmp_path: Path, home: Path, damage: bytes
+) -> None:
+    path = _made().write(tmp_path / "claude")
+    first = _spend(tmp_path)
+    assert b"Please" not in (home / SPEND_CACHE).read_bytes()
+    (home / SPEND_CACHE).write_bytes(damage)
+    assert _spend(tmp_path) == first
+    broken = json.dumps({"version": 1, "files": {str(path): [1, 2]}})
+    (home / SPEND_CACHE).write_text(broken)
+    assert _spend(tmp_path) == first
+    (home / SPEND_CACHE).unlink()
+    assert _spend(tmp_path) == first
+
+
+def test_the_clients_own_records_are_compared(tmp_path: Path) -> None:
+    made = _made()
+    made.cost_state(50.0, {})
+    made.write(tmp_path / "claude")
+    used = {"inputTokens": 9, "outputTokens": 350}
+    stats = {"lastComputedDate": "2026-12-31", "modelUsage": {made.model: used}}
+    (tmp_path / "claude" / "stats-cache.json").write_text(json.dumps(stats))
+    found = _spend(tmp_path)
+    assert found["cost_records"]["sessions_with_more"] == 1
+    assert found["client_statistics"]["beyond_calls"][made.model]["output"] == 50
+    assert "stats-cache.json, up to 2026-12-31" in found["notes"][-1]
+
+
+def test_csv_has_a_row_per_group_and_a_total(tmp_path: Path) -> None:
+    _made().write(tmp_path / "claude")
+    header, row, total = _run(tmp_path, "--csv", "--by", "model,session").splitlines()
+    assert header.startswith("model,session,calls,input,output,")
+    assert row.startswith(f"claude-opus-5-5,{ONE},2,")
+    assert total.startswith("total,,2,")
+
+
+def test_a_wrong_key_lists_the_keys(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["spend", "--by", "wek"])
+    assert done.exit_code == 2
+    assert "day, week, month, project, model, agent, branch, session or version" in done.stderr
+
+
+def test_the_first_run_makes_the_home_of_the_cache(tmp_path: Path, home: Path) -> None:
+    home.rmdir()
+    _made().write(tmp_path / "claude")
+    _spend(tmp_path)
+    assert (home / SPEND_CACHE).is_file()
+    assert home.stat().st_mode & 0o777 == 0o700
