@@ -34,6 +34,7 @@ from correlate.captures.size import folder_bytes
 from correlate.search.pattern import Pattern, PatternError
 from correlate.search.session import Hit, Query, SessionHits, Source, search_session
 from correlate.search.texts import ROLES
+from correlate.search.transcripts import first_time
 from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd
 
 _LIMIT = "50"
@@ -168,7 +169,9 @@ def _sources(
         if files is None or (manifest and manifest.transcript_paths):
             files = claude.session(session_id, manifest.transcript_paths if manifest else ())
         last = max([_last_used(files), last_written(folder) if folder else 0.0])
-        started = manifest.first_seen if manifest else _started(files)
+        started = manifest.first_seen if manifest else None
+        if started is None and chosen.until is not None:
+            started = _started(files)
         if not chosen.fits_time(started, last):
             continue
         if chosen.project is not None:
@@ -239,7 +242,7 @@ def _last_used(files: SessionFiles) -> float:
 
 
 def _started(files: SessionFiles) -> float | None:
-    return None if not files.main else _last_used(files)
+    return next((at for path in files.main if (at := first_time(path)) is not None), None)
 
 
 def _cwd(files: SessionFiles) -> str | None:

@@ -19,6 +19,7 @@ from ccwire.wire.regular_file import read_regular
 from ccwire.wire.times import instant
 from correlate.captures.content import body_of
 from correlate.captures.folder import read_exchanges
+from correlate.search.candidates import file_may_match, ruled_out
 from correlate.search.pattern import Pattern
 from correlate.search.texts import (
     OTHER,
@@ -28,8 +29,9 @@ from correlate.search.texts import (
     record_texts,
     request_texts,
 )
+from correlate.search.transcripts import type_of
 from correlate.transcript.lines import parse_line
-from correlate.transcript.locate import SessionFiles
+from correlate.transcript.locate import AgentFile, SessionFiles
 
 Clean = Callable[[str], str]
 
@@ -132,7 +134,8 @@ class _Search:
         files = ExchangeFiles(folder)
         order = {number: place for place, number in enumerate(calls)}
         keys = sorted(files.all_keys(), key=lambda key: (order.get(key[0], 1 << 60), key))
-        for key in keys:
+        absent = ruled_out(folder, self._query.pattern)
+        for key in (key for key in keys if key not in absent):
             number, direction = key
             try:
                 data = files.file(key).data
@@ -149,12 +152,12 @@ class _Search:
 
     def transcripts(self) -> None:
         files = self._source.files
-        named: list[tuple[Path, str | None]] = [(path, None) for path in files.main]
-        named += [(agent.path, agent.agent_id) for agent in files.agents]
+        named: list[tuple[Path, AgentFile | None]] = [(path, None) for path in files.main]
+        named += [(agent.path, agent) for agent in files.agents]
         others: list[tuple[FoundText, dict[str, Any]]] = []
-        for path, agent_id in named:
+        for path, agent in named:
             try:
-                for one, place in self._records(path, agent_id):
+                for one, place in self._records(path, agent):
                     if one.role == OTHER:
                         others.append((one, place))
                     else:
@@ -165,13 +168,14 @@ class _Search:
             self._take(one, place)
 
     def _records(
-        self, path: Path, agent_id: str | None
+        self, path: Path, agent: AgentFile | None
     ) -> Iterator[tuple[FoundText, dict[str, Any]]]:
-        data = read_regular(path)
         pattern = self._query.pattern
-        if not pattern.may_be_in(data):
+        if not file_may_match(path, pattern):
             return
+        data = read_regular(path)
         names: dict[str, str] = {}
+        agent_id, agent_type = (agent.agent_id, type_of(agent)) if agent else (None, None)
         for number, line in enumerate(data.split(b"\n"), 1):
             may_match = pattern.may_be_in(line)
             if not line or not (may_match or _TOOL_USE in line):
@@ -185,6 +189,7 @@ class _Search:
                 continue
             place = {
                 "agent_id": text(record.get("agentId")) or agent_id,
+                "agent_type": agent_type,
                 "at": instant(record.get("timestamp")),
                 "path": str(path),
                 "line": number,
