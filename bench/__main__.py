@@ -20,6 +20,7 @@ BENCHMARKS = {
     "reconcile": "reconcile a transcript tree, ccusage",
     "growth": "time per call as a session grows",
     "schema": "schema observe",
+    "search": "search, ripgrep",
     "pack": "capture folder, pack",
 }
 

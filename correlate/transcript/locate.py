@@ -80,6 +80,18 @@ class ClaudeDir:
                 found.setdefault(path.stem, path)
         return found
 
+    def every_session(self) -> dict[str, SessionFiles]:
+        """Return the files of every session with a main transcript; each folder is listed once."""
+        main: dict[str, list[Path]] = {}
+        for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
+            for path in _main_transcripts(folder):
+                main.setdefault(path.stem, []).append(path)
+        found = {}
+        for session_id, paths in main.items():
+            agents = {a.path: a for path in paths for a in self._agents(path, session_id)}
+            found[session_id] = SessionFiles(session_id, tuple(paths), tuple(agents.values()))
+        return found
+
     def sessions_of(self, cwd: str) -> list[Path]:
         """Return a directory's main transcripts, newest first; the `cwd` in the lines decides."""
         slug = slug_of(cwd)

@@ -42,6 +42,7 @@ RUNS = {
         f"reconcile {SESSION} --json",
         "reconcile --all",
     ],
+    "search": ["search one", "search agent -i --json", "search the -i --count"],
     "diff": [f"diff {SESSION}", f"diff {SESSION} --json"],
     "report": [f"report {SESSION} -o {{tmp}}/report.html"],
     "watch": ["watch --once --all", "watch --once --all --json"],

@@ -1,0 +1,265 @@
+"""Search one session: its calls in order, then its transcript; each text is reported once.
+
+A text that the wire has is reported with the call in which it first appeared. Files and lines are
+parsed only if their bytes may contain a match. What matched is redacted and must match again.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ccwire.wire.format import Exchange
+from ccwire.wire.json_text import as_dict, parse_json, text
+from ccwire.wire.pack.files import PackDamaged
+from ccwire.wire.pack.reader import ExchangeFiles
+from ccwire.wire.regular_file import read_regular
+from ccwire.wire.times import instant
+from correlate.captures.content import body_of
+from correlate.captures.folder import read_exchanges
+from correlate.search.candidates import file_may_match, ruled_out
+from correlate.search.pattern import Pattern
+from correlate.search.texts import (
+    OTHER,
+    FoundText,
+    answer_texts,
+    note_tools,
+    record_texts,
+    request_texts,
+)
+from correlate.search.transcripts import type_of
+from correlate.transcript.lines import parse_line
+from correlate.transcript.locate import AgentFile, SessionFiles
+
+Clean = Callable[[str], str]
+
+_MARK = re.compile(r"<redacted:[^>]*>")
+_MOST_LINES = 5  # of a text that are kept
+_LONGEST_LINE = 240
+_BEFORE = 80  # characters kept before the match in a longer line
+_TOOL_USE = b'tool_use"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What to look for, and in which texts; an empty set means any."""
+
+    pattern: Pattern
+    roles: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+    larger: int | None = None
+    smaller: int | None = None
+    context: int = 0
+
+    def fits(self, found: FoundText) -> bool:
+        if self.roles and found.role not in self.roles:
+            return False
+        if self.tools and found.tool not in self.tools:
+            return False
+        if self.larger is None and self.smaller is None:
+            return True
+        size = len(found.text.encode("utf-8", "surrogatepass"))
+        is_large = self.larger is None or size > self.larger
+        return is_large and (self.smaller is None or size < self.smaller)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A session to search: its capture folder and its transcript files, either may be missing."""
+
+    session_id: str
+    folder: Path | None
+    files: SessionFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text; `spans` are the matches in it, none in a line of context."""
+
+    number: int
+    text: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A text that matches, where it first appeared: a call of the wire, or a transcript line."""
+
+    session_id: str
+    role: str
+    tool: str | None
+    matches: int
+    size: int
+    lines: tuple[Line, ...]
+    call: int | None = None
+    message: int | None = None
+    in_answer: bool = False
+    agent_id: str | None = None
+    agent_type: str | None = None
+    at: float | None = None
+    path: str | None = None
+    line: int | None = None
+    record_type: str | None = None
+
+
+@dataclass(slots=True)
+class SessionHits:
+    """What was found in a session, and which of its files could not be read."""
+
+    session_id: str
+    hits: list[Hit] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+def search_session(source: Source, query: Query, clean: Clean) -> SessionHits:
+    """Return the matching texts of a session."""
+    search = _Search(source, query, clean)
+    if source.folder is not None and not query.types:
+        search.capture(source.folder)
+    search.transcripts()
+    return search.found
+
+
+class _Search:
+    def __init__(self, source: Source, query: Query, clean: Clean) -> None:
+        self._source, self._query, self._clean = source, query, clean
+        self._seen: set[bytes] = set()
+        self.found = SessionHits(source.session_id)
+
+    def capture(self, folder: Path) -> None:
+        calls = {call.sequence: call for call in read_exchanges(folder)}
+        files = ExchangeFiles(folder)
+        order = {number: place for place, number in enumerate(calls)}
+        keys = sorted(files.all_keys(), key=lambda key: (order.get(key[0], 1 << 60), key))
+        absent = ruled_out(folder, self._query.pattern)
+        for key in (key for key in keys if key not in absent):
+            number, direction = key
+            try:
+                data = files.file(key).data
+                if not self._query.pattern.may_be_in(data):
+                    continue
+                file = as_dict(parse_json(data))
+            except (OSError, ValueError, PackDamaged):
+                self.found.unreadable.append(files.name(key) or f"{number:04d}_{direction}")
+                continue
+            is_answer = direction == "resp"
+            texts = answer_texts(file.get("message")) if is_answer else request_texts(body_of(file))
+            for one in texts:
+                self._take(one, _place(number, calls.get(number), is_answer, one))
+
+    def transcripts(self) -> None:
+        files = self._source.files
+        named: list[tuple[Path, AgentFile | None]] = [(path, None) for path in files.main]
+        named += [(agent.path, agent) for agent in files.agents]
+        others: list[tuple[FoundText, dict[str, Any]]] = []
+        for path, agent in named:
+            try:
+                for one, place in self._records(path, agent):
+                    if one.role == OTHER:
+                        others.append((one, place))
+                    else:
+                        self._take(one, place)
+            except OSError:
+                self.found.unreadable.append(path.name)
+        for one, place in others:  # they repeat what messages contain
+            self._take(one, place)
+
+    def _records(
+        self, path: Path, agent: AgentFile | None
+    ) -> Iterator[tuple[FoundText, dict[str, Any]]]:
+        pattern = self._query.pattern
+        if not file_may_match(path, pattern):
+            return
+        data = read_regular(path)
+        names: dict[str, str] = {}
+        agent_id, agent_type = (agent.agent_id, type_of(agent)) if agent else (None, None)
+        for number, line in enumerate(data.split(b"\n"), 1):
+            may_match = pattern.may_be_in(line)
+            if not line or not (may_match or _TOOL_USE in line):
+                continue
+            record = parse_line(line)
+            if isinstance(record, str):
+                continue
+            note_tools(record, names)
+            kind = text(record.get("type")) or "untyped"
+            if not may_match or (self._query.types and kind not in self._query.types):
+                continue
+            place = {
+                "agent_id": text(record.get("agentId")) or agent_id,
+                "agent_type": agent_type,
+                "at": instant(record.get("timestamp")),
+                "path": str(path),
+                "line": number,
+                "record_type": kind,
+            }
+            yield from ((one, place) for one in record_texts(record, names))
+
+    def _take(self, one: FoundText, place: dict[str, Any]) -> None:
+        compiled = self._query.pattern.compiled
+        if compiled.search(one.text) is None or not self._query.fits(one):
+            return
+        words = self._clean(one.text)
+        matches = [found.span() for found in compiled.finditer(words)]
+        if not matches:
+            return
+        key = hashlib.blake2b(_MARK.sub("<redacted>", words).encode("utf-8", "surrogatepass"))
+        if key.digest() in self._seen:
+            return
+        self._seen.add(key.digest())
+        self.found.hits.append(
+            Hit(
+                session_id=self._source.session_id,
+                role=one.role,
+                tool=one.tool,
+                matches=len(matches),
+                size=len(words.encode("utf-8", "surrogatepass")),
+                lines=tuple(matching_lines(words, matches, self._query.context)),
+                **place,
+            )
+        )
+
+
+def matching_lines(
+    words: str, matches: list[tuple[int, int]], context: int, most: int = _MOST_LINES
+) -> Iterator[Line]:
+    """Yield the first lines that match, each with the lines around it; long lines are cut."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    number = at = start_of = 0
+    for start, end in matches:
+        while 0 <= (feed := words.find("\n", at)) < start:
+            number, at = number + 1, feed + 1
+        start_of = at
+        if number not in spans and len(spans) == most:
+            break
+        spans.setdefault(number, []).append((start - start_of, end - start_of))
+    lines = words.split("\n")
+    shown = {n for hit in spans for n in range(hit - context, hit + context + 1)}
+    for n in sorted(shown):
+        if 0 <= n < len(lines):
+            yield _cut(n + 1, lines[n], spans.get(n, []))
+
+
+def _cut(number: int, line: str, spans: list[tuple[int, int]]) -> Line:
+    inside = [(start, min(end, len(line))) for start, end in spans if start <= len(line)]
+    if len(line) <= _LONGEST_LINE:
+        return Line(number, line, tuple(inside))
+    first = max(0, inside[0][0] - _BEFORE) if inside else 0
+    last = min(len(line), first + _LONGEST_LINE)
+    head = "…" if first else ""
+    shift = len(head) - first
+    kept = [(s + shift, min(e, last) + shift) for s, e in inside if s < last]
+    return Line(number, head + line[first:last] + ("…" if last < len(line) else ""), tuple(kept))
+
+
+def _place(number: int, call: Exchange | None, is_answer: bool, one: FoundText) -> dict[str, Any]:
+    return {
+        "call": number,
+        "message": one.message,
+        "in_answer": is_answer,
+        "agent_id": call.agent_id if call else None,
+        "agent_type": call.agent_type if call else None,
+        "at": call.started if call else None,
+    }
