@@ -1,5 +1,6 @@
 """`ccwire reconcile`: account for every token of one captured session, or of all."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +29,6 @@ from ccwire.session_filters import (
 from ccwire.session_list import SessionHead, chosen_sessions, session_heads
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
-from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import read_regular
 from correlate.captures.folder import has_session, read_exchanges, transcript_files
 from correlate.reconcile.as_json import grand_json, session_json
@@ -36,7 +36,12 @@ from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
 from correlate.reconcile.session import SessionReconciler, narrowed
 from correlate.reconcile.totals import GrandTotal, Totals, totals_of
-from correlate.reconcile.witnesses.client_totals import ClientTotals, result_in, result_totals
+from correlate.reconcile.witnesses.client_totals import ClientTotals
+from correlate.reconcile.witnesses.printed_result import (
+    PrintedResult,
+    printed_result,
+    result_notes,
+)
 from correlate.transcript.locate import ClaudeDir
 from correlate.transcript.titles import title_of
 
@@ -51,8 +56,8 @@ from correlate.transcript.titles import title_of
 @click.option(
     "--result",
     "result_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Also compare with this output of `claude -p --output-format json`.",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Also compare with this output of `claude -p --output-format json`; `-` is stdin.",
 )
 @since_option
 @until_option
@@ -71,7 +76,7 @@ def command(
     every: bool,
     since_compact: bool,
     agent: str | None,
-    result_file: Path | None,
+    result_file: str | None,
     since: float | None,
     until: float | None,
     project: Project | None,
@@ -102,13 +107,17 @@ def command(
         if not as_json:  # the table has the newest last
             listed = replace(listed, sessions=listed.sessions[::-1])
         sessions = [session for session, _ in listed.sessions]
-        accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
+        accounts = _accounts(sessions, captures, claude_dir, None, None if as_json else to)
         narrow = (narrowed(found, since_compact=since_compact) for found in accounts)
         unexplained = _print_all(listed, narrow, None if as_json else to)
     else:
         sessions = [captured_session(LATEST if session is None else session, captures, claude_dir)]
-        accounts = _accounts(sessions, captures, claude_dir, result, None if as_json else to)
+        if result is not None:
+            _check_session(result, sessions[0].session_id)
+        totals = result.totals if result else None
+        accounts = _accounts(sessions, captures, claude_dir, totals, None if as_json else to)
         (found,) = accounts  # to the end, so that the progress bar is gone
+        found = _with_result_notes(found, result)
         one = narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
         unexplained = _print_one(one, None if as_json else to, verbose)
     ctx.exit(1 if unexplained else 0)
@@ -229,23 +238,34 @@ def _print_all(listed: _Listed, accounts: Iterator[Reconciliation], to: Console 
     return grand.unexplained
 
 
-def _result(path: Path) -> ClientTotals:
-    """Read the client's printed result: an object, an array, or one event per line."""
-    text = read_regular(path)
+def _result(path: str) -> PrintedResult:
+    """Read what `claude -p` printed: an object, an array, or one event per line."""
+    is_stdin = path == "-"
     try:
-        printed = parse_json(text)
-    except ValueError:
-        try:
-            printed = [parse_json(line) for line in text.splitlines() if line.strip()]
-        except ValueError:
-            raise UserError(
-                f"{path} is not JSON; expected the output of `claude -p --output-format json`."
-            ) from None
-    found = result_in(printed)
-    account = result_totals(found) if found is not None else None
-    if account is None:
+        data = sys.stdin.buffer.read() if is_stdin else read_regular(Path(path))
+    except OSError as error:
+        raise UserError(f"{path} is not readable ({error.strerror}); give a file.") from None
+    found = printed_result(data)
+    if found is None or found.totals is None:
+        what = "no result" if found is None else "no result with a cost"
         raise UserError(
-            f"{path} contains no result with a cost; "
+            f"{'standard input' if is_stdin else path} contains {what}; "
             "expected the output of `claude -p --output-format json`."
         )
-    return account
+    return found
+
+
+def _check_session(result: PrintedResult, session_id: str) -> None:
+    if result.session_id not in (None, session_id):
+        raise UserError(
+            f"this result is of session {result.session_id}, not {session_id};"
+            f" run `ccwire reconcile {result.session_id}`."
+        )
+
+
+def _with_result_notes(session: Reconciliation, result: PrintedResult | None) -> Reconciliation:
+    if result is None:
+        return session
+    lines = sum(session.records.get(name, 0) for name in ("user", "assistant"))
+    notes = result_notes(result, session.calls, session.turns_without_call, lines)
+    return replace(session, notes=(*session.notes, *notes))

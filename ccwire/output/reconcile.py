@@ -203,7 +203,8 @@ def _print_totals(to: Console, totals: Totals) -> None:
         sections.append(len(rows))
     money = ["dollars", _money(totals.wire), _money(totals.transcript)]
     if state:
-        residual = None if state.usd is None else state.usd - (totals.wire.usd or 0)
+        is_known = state.usd is not None and totals.wire.usd is not None
+        residual = (state.usd or 0) - (totals.wire.usd or 0) if is_known else None
         money += [dollars(state.usd), dollars(residual)]
     rows.append([*money, _money(totals.wire)])
     padded = [[*row, *[""] * (len(columns) - len(row))] for row in rows]
@@ -220,7 +221,13 @@ def _class_row(totals: Totals, model: str, token_class: TokenClass) -> list[str]
     if not any(figures):
         return None
     row = [f"  {token_class.label}", *map(count, figures)]
-    if state and token_class.group.client:
+    group = token_class.group
+    if state and not state.tells_ages and len(group.members) > 1:
+        is_first = token_class.name == group.members[0]
+        claimed = state.tokens.get(model, Tokens()).of_group(group)
+        billed = totals.wire.tokens.get(model, Tokens()).of_group(group)
+        row[-1:] = [count(claimed), signed(claimed - billed)] if is_first else ["-", "-"]
+    elif state and group.client:
         row.append(signed(of(state) - of(totals.wire)))
     elif state:
         row[-1:] = ["-", "-"]  # the client does not count it

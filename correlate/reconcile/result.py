@@ -141,6 +141,7 @@ class Witness:
     evidence: tuple[str, ...]
     residual_by_model: Mapping[str, Tokens] = field(default_factory=dict)
     usd_residual: float | None = None
+    tells_ages: bool = True  # whether 5 m and 1 h cache writes are separate
 
     @property
     def agrees(self) -> bool:

@@ -9,7 +9,7 @@ from ccwire.wire.models import base_model
 from ccwire.wire.parts import Part
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import Cost, Price, PriceList, price_of_part
-from correlate.reconcile.result import Finding, Reconciliation, label
+from correlate.reconcile.result import Finding, Reconciliation, Witness, label
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Side:
     usd: float | None = None
     anthropic_usd: float | None = None
     price_lists: tuple[PriceList, ...] = ()
+    tells_ages: bool = True  # whether 5 m and 1 h cache writes are separate
 
     @property
     def total(self) -> Tokens:
@@ -40,7 +41,7 @@ class Side:
         """Dollars of one class; None if there are tokens and none of them has a price."""
         cost = self.costs.get(model)
         if cost is None:
-            return None
+            return None if self.tokens.get(model) else 0.0
         usd = cost.by_class()[token_class.name]
         tokens = self.tokens.get(model, Tokens())
         return float(usd) if usd or not tokens.of_class(token_class) else None
@@ -120,9 +121,13 @@ def totals_of(session: Reconciliation) -> Totals:
     return Totals(
         wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines),
         transcript=_side(line for bills in bills for line in bills.transcript.lines),
-        cost_state=Side(tokens=witness.tokens or {}, usd=witness.usd) if witness else None,
+        cost_state=_claimed(witness) if witness else None,
         causes=_causes(bills),
     )
+
+
+def _claimed(witness: Witness) -> Side:
+    return Side(witness.tokens or {}, usd=witness.usd, tells_ages=witness.tells_ages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,4 +252,5 @@ def _together(one: Side, other: Side) -> Side:
         sum(usd) if usd else None,
         _sum(by_anthropic) if usd else None,
         tuple(dict.fromkeys([*one.price_lists, *other.price_lists])),
+        one.tells_ages and other.tells_ages,
     )

@@ -10,6 +10,9 @@ from ccwire.wire.usage import TOKEN_CLASSES, Tokens
 from correlate.reconcile.verdicts import WitnessName
 from correlate.transcript.records import CostState
 
+# Newest first: `cost_usd` and `total_cost` are of 0.2 and 1.0.
+_COST_NAMES = ("total_cost_usd", "total_cost", "cost_usd")
+
 
 @dataclass(frozen=True, slots=True)
 class ClientTotals:
@@ -39,14 +42,19 @@ def result_totals(result: Mapping[str, Any]) -> ClientTotals | None:
     count nothing at all.
     """
     usage = result.get("modelUsage")
-    usd = number(result.get("total_cost_usd"))
-    if usd is None:
-        usd = number(result.get("cost_usd"))
+    costs = (number(result.get(name)) for name in _COST_NAMES)
+    usd = next((cost for cost in costs if cost is not None), None)
     if not usd and not usage and str(result.get("subtype")).startswith("error"):
         return None
     if not isinstance(usage, dict) or (usd and not usage):  # empty in the result of `/compact`
         return None if usd is None else ClientTotals("result", None, usd)
     used = {model: counts for model, counts in usage.items() if isinstance(counts, dict)}
+    if (
+        usd is None
+        and used
+        and all(number(one.get("costUSD")) is not None for one in used.values())
+    ):
+        usd = sum(_usd_by_model(used).values())
     return ClientTotals("result", _by_model(used), usd, _tells_ages(used), _usd_by_model(used))
 
 

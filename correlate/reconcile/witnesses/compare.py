@@ -95,6 +95,7 @@ def hold_against(
         _with_distance(cause, evidence, residual.usd),
         residual.tokens,
         residual.usd,
+        account.tells_ages,
     )
 
 
@@ -186,6 +187,10 @@ class _Comparison:
             if expected is not None and not _same(expected, usd):
                 differ = f"the dollars of {model} differ by ${usd - expected:+.4f}"
                 return "dollars", ("the tokens are equal by model", *evidence[1:], differ)
+        known = sum(usd for usd in paid.values() if usd is not None)
+        if self.claimed.usd is not None and self.claimed.usd < known - _SAME_USD:
+            less = f"${self.claimed.usd:.4f} is less than the ${known:.4f} of the priced models"
+            return "dollars", ("the tokens are equal by model", *evidence[1:], less)
         why = "the client names none" if self.claimed.usd is None else "a price is not known"
         if residual_agrees(cause):
             cause = "dollars-unknown"

@@ -219,7 +219,7 @@ def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, sha
         ((SESSION, "--limit", "3"), "need --all"),
         ((SESSION, "--sort", "cost"), "need --all"),
         (("--all", "--since", "soon"), "--since 'soon': expected an age"),
-        ((SESSION, "--result", __file__), "is not JSON"),
+        ((SESSION, "--result", __file__), "contains no result"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_exit_code_2(
