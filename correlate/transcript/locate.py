@@ -84,7 +84,7 @@ class ClaudeDir:
         """Return the files of every session with a main transcript; each folder is listed once."""
         main: dict[str, list[Path]] = {}
         for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
-            for path in _main_transcripts(folder):
+            for path in main_transcripts(folder):
                 main.setdefault(path.stem, []).append(path)
         found = {}
         for session_id, paths in main.items():
