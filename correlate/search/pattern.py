@@ -5,10 +5,16 @@ that every writer of JSON leaves as it is; where there is none, every file is pa
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
 
 # Characters that every writer of JSON writes as they are; some escape quotes, slashes or `<`.
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;!?()\[\]{}#@%*|~^$-]+")
+
+_GLOBAL_FLAGS = re.compile(r"((?:\(\?[a-zA-Z]+\))?)(.*)", re.DOTALL)
+_FOLDED = re.compile("[iksIKS]")  # letters that other letters than ASCII ones are equal to
 
 
 class PatternError(ValueError):
@@ -40,22 +46,43 @@ class Pattern:
 def _compiled(pattern: Pattern) -> re.Pattern[str]:
     if not pattern.given:
         raise PatternError("the pattern is empty")
-    text = pattern.given if pattern.regex else re.escape(pattern.given)
     # An ASCII literal is compared as ASCII, as its bytes are: `k` is not the Kelvin sign.
-    is_plain = not pattern.regex and pattern.given.isascii()
-    flags = ("a" if is_plain else "") + "i" if pattern.ignore_case else ""
-    text = f"(?{flags}:{text})"
+    scope = "a" if not pattern.regex and pattern.given.isascii() and pattern.ignore_case else ""
+    text = pattern.given if pattern.regex else f"(?{scope}:{re.escape(pattern.given)})"
     if pattern.word:
-        text = rf"(?<!\w){text}(?!\w)"
+        flags, text = _GLOBAL_FLAGS.fullmatch(text).groups()  # type: ignore[union-attr]
+        text = rf"{flags}(?<!\w)(?:{text})(?!\w)"
     try:
-        return re.compile(text, re.MULTILINE)
+        return re.compile(text, re.MULTILINE | (re.IGNORECASE if pattern.ignore_case else 0))
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"not a regular expression: {error}") from None
 
 
 def _needle(pattern: Pattern) -> bytes | None:
-    if pattern.regex or (pattern.ignore_case and not pattern.given.isascii()):
+    if pattern.ignore_case and not pattern.given.isascii():
         return None
-    longest = max(_PLAIN.findall(pattern.given), key=len, default="")
-    found = longest.encode()
+    required = _required(pattern) if pattern.regex else [pattern.given]
+    runs = [run for part in required for run in _PLAIN.findall(part)]
+    if pattern.regex and pattern.ignore_case:
+        runs = [run for part in runs for run in _FOLDED.split(part)]
+    found = max(runs, key=len, default="").encode()
     return (found.lower() if pattern.ignore_case else found) or None
+
+
+def _required(pattern: Pattern) -> list[str]:
+    """Return the literals that every match of a regular expression contains, if any is known."""
+    parsed = _parser.parse(pattern.given)
+    if parsed.state.flags & (re.IGNORECASE | re.LOCALE):
+        return []
+    return "".join(_characters(parsed)).split("\0")
+
+
+def _characters(parsed: Any) -> Iterator[str]:
+    """Yield the characters in a row; a NUL for what may match several things."""
+    for operation, argument in parsed:
+        if operation == _constants.LITERAL:
+            yield chr(argument)
+        elif operation == _constants.SUBPATTERN and not argument[1]:
+            yield from _characters(argument[3])
+        elif operation != _constants.AT:
+            yield "\0"

@@ -97,15 +97,16 @@ def note_tools(record: Mapping[str, Any], names: dict[str, str]) -> None:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """Yield every string in a value, names of fields excluded."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from leaves(item)
+    """Yield every string in a value, names of fields excluded; not recursive."""
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            left += reversed(value.values())
+        elif isinstance(value, list):
+            left += reversed(value)
 
 
 def _blocks(

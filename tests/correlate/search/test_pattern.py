@@ -24,6 +24,15 @@ def test_a_word_is_matched_whole() -> None:
     assert found.search("an Ember.") and not found.search("Members")
 
 
+def test_flags_within_a_regular_expression_hold_for_whole_words_too() -> None:
+    found = Pattern("(?i)ember|ash", regex=True, word=True).compiled
+    assert found.search("an Ember") and found.search("ASH") and not found.search("lashes")
+
+
+def test_an_ascii_letter_is_not_its_lookalike() -> None:
+    assert Pattern("k", ignore_case=True).compiled.search("\u212a") is None
+
+
 def test_a_literal_is_not_a_regular_expression() -> None:
     assert Pattern("a.b").compiled.search("axb") is None
     assert Pattern("a.b", regex=True).compiled.search("axb")
@@ -33,3 +42,28 @@ def test_a_literal_is_not_a_regular_expression() -> None:
 def test_a_wrong_pattern_has_a_reason(pattern: str) -> None:
     with pytest.raises(PatternError, match=r"empty|not a regular expression"):
         Pattern(pattern, regex=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needle"),
+    [
+        (r"lantern\s+basin", b"lantern"),
+        (r"^(error: \d+)$", b"error: "),
+        (r"(?:amber|cedar)x", b"x"),
+        (r"amber?", b"ambe"),
+        (r"(amber)*", None),
+        (r"(?i)amber", None),
+        (r"(?i:amber)", None),
+        (r"[ab]", None),
+        (r"a{2}bc", b"bc"),
+    ],
+)
+def test_a_regular_expression_is_looked_for_by_what_it_must_contain(
+    pattern: str, needle: bytes | None
+) -> None:
+    assert Pattern(pattern, regex=True).needle == needle
+
+
+def test_letters_with_other_forms_are_not_looked_for_in_bytes() -> None:
+    assert Pattern("desk lamp", regex=True, ignore_case=True).needle == b" lamp"
+    assert Pattern("k", regex=True, ignore_case=True).needle is None
