@@ -18,7 +18,7 @@ COMMANDS = {
     "demo": "Capture a session on loopback; no account needed.",
     "run": "Run the client and capture what it sends.",
     "proxy": "Start mitmproxy with the add-on, for clients that you start yourself.",
-    "sessions": "List captured and running sessions.",
+    "sessions": "List sessions, captured or not.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
     "spend": "Sum tokens and dollars by day, project, model and more.",
     "show": "Show an exchange: what was sent, the answer, usage and timing.",
