@@ -13,7 +13,7 @@ from typing import Any
 from ccwire.wire.models import base_model
 from ccwire.wire.parts import Part, parts_of
 from ccwire.wire.usage import Tokens
-from correlate.reconcile.prices import price_of_part
+from correlate.reconcile.prices import Price, price_of_part
 from correlate.spend.calls import SpendCall
 
 NOT_KNOWN = "(unknown)"
@@ -103,13 +103,15 @@ def total_rows(
         if wanted is not None:
             parts = tuple(p for p in parts if wanted in (p.model or "").casefold())
         touched: dict[tuple[str, ...], Row] = {}
+        is_unpriced = False
         for part in parts:
             key = tuple(_key(name, call, part) for name in by)
-            row = rows.setdefault(key, Row(key))
-            _add_part((row, total), call, part)
-            touched[key] = row
+            row = touched[key] = rows.setdefault(key, Row(key))
+            price = price_of_part(part, call.usage, call.at, call.provider)
+            is_unpriced = is_unpriced or price is None
+            _add_part((row, total), call, part, price)
         for row in (*touched.values(), total) if touched else ():
-            _add_call(row, call, parts)
+            _add_call(row, call, is_unpriced=is_unpriced)
     return [rows[key] for key in sorted(rows)], total
 
 
@@ -141,8 +143,7 @@ def _key(name: str, call: SpendCall, part: Part) -> str:
     return KEYS[name](call) or NOT_KNOWN
 
 
-def _add_part(rows: Iterable[Row], call: SpendCall, part: Part) -> None:
-    price = price_of_part(part, call.usage, call.at, call.provider)
+def _add_part(rows: Iterable[Row], call: SpendCall, part: Part, price: Price | None) -> None:
     for row in rows:
         row.tokens += part.tokens
         if price is None:
@@ -153,9 +154,8 @@ def _add_part(rows: Iterable[Row], call: SpendCall, part: Part) -> None:
             row.lower_bound_usd += price.cost.total
 
 
-def _add_call(row: Row, call: SpendCall, parts: Iterable[Part]) -> None:
+def _add_call(row: Row, call: SpendCall, *, is_unpriced: bool) -> None:
     row.calls += 1
     row.by_finality[call.finality] += 1
     row.by_source[call.source] += 1
-    if any(price_of_part(p, call.usage, call.at, call.provider) is None for p in parts):
-        row.unpriced_calls += 1
+    row.unpriced_calls += is_unpriced
