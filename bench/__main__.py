@@ -18,6 +18,7 @@ BENCHMARKS = {
     "proxy": "time to first event, whole stream, requests per second, CPU time, memory",
     "hook": "hook, start to exit",
     "reconcile": "reconcile a transcript tree, ccusage",
+    "spend": "spend over a transcript tree, ccusage",
     "growth": "time per call as a session grows",
     "schema": "schema observe",
     "search": "search, ripgrep",

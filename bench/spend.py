@@ -1,0 +1,75 @@
+"""Speed of `ccwire spend` on a large transcript tree: `python -m bench.spend`.
+
+The baseline is the newest ccusage on the same tree. Both run from start to exit in their own
+process, alternately, with what the disk cache has; elapsed time is compared. `spend` keeps what it
+has read: the first run reads everything, the second only what is new.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from bench.ccusage import ccusage_command
+from bench.figure import Figure, at_least, print_figures
+from bench.runs import Run, environment, run
+from lab.tree import Tree, write_tree
+
+FIRST, SECOND = 1.0, 10.0
+
+
+@click.command()
+@click.option("--megabytes", default=1024, show_default=True, help="Size of the tree.")
+@click.option("--rounds", default=5, show_default=True, help="Number of runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def main(megabytes: int, rounds: int, as_json: bool) -> None:
+    """Measure `ccwire spend` on a made-up transcript tree."""
+    with tempfile.TemporaryDirectory(prefix="ccwire-bench-") as temporary:
+        folder = Path(temporary)
+        tree = write_tree(folder / "tree", megabytes << 20)
+        ccusage = ccusage_command(folder, "daily")
+        if ccusage is None:
+            raise click.ClickException("npm could not fetch ccusage, to compare with it.")
+        print_figures(_measure(tree, ccusage, rounds), as_json=as_json)
+
+
+def _measure(tree: Tree, ccusage: list[str], rounds: int) -> list[Figure]:
+    ours = [sys.executable, "-m", "ccwire", "spend", "--claude-dir", str(tree.claude_dir)]
+    ours += ["--captures", str(_empty(tree))]
+    runs: dict[str, list[Run]] = {"first": [], "second": [], "ccusage": []}
+    subprocess.run(ccusage, env=environment(tree), stdout=subprocess.DEVNULL, check=True)
+    for _ in range(rounds):
+        runs["ccusage"].append(run(ccusage, tree))
+        runs["first"].append(run([*ours, "--no-cache"], tree))
+        run(ours, tree)
+        runs["second"].append(run(ours, tree))
+    return [
+        _figure("spend, nothing cached", runs["first"], runs["ccusage"], FIRST, tree),
+        _figure("spend, second run", runs["second"], runs["ccusage"], SECOND, tree),
+    ]
+
+
+def _empty(tree: Tree) -> Path:
+    folder = tree.claude_dir.parent / "no-captures"
+    folder.mkdir()
+    return folder
+
+
+def _figure(
+    name: str, ours: Sequence[Run], theirs: Sequence[Run], reach: float, tree: Tree
+) -> Figure:
+    own, other = min(r.wall for r in ours), min(r.wall for r in theirs)
+    return at_least(
+        name,
+        [their.wall / our.wall for our, their in zip(ours, theirs, strict=True)],
+        reach,
+        against="ccusage daily --offline",
+        detail=f"elapsed {own:.2f} s and {other:.2f} s, {tree.calls} calls in {tree.size >> 20} MB",
+    )
+
+
+if __name__ == "__main__":
+    main()
