@@ -5,6 +5,7 @@ is ruled out if no range of it, and no place where two of its ranges meet, has t
 """
 
 from bisect import bisect_left
+from itertools import pairwise
 from pathlib import Path
 
 from ccwire.wire.pack.files import FileKey, PackDamaged
@@ -74,21 +75,34 @@ class _SearchedStream:
 
     def __init__(self, data: bytes, needle: bytes, places: list[int]) -> None:
         self._data, self._needle, self._places = data, needle, places
+        self._plain: set[tuple[int, int]] = set()  # joints that are known not to have the needle
 
     def may_match(self, ranges: list[tuple[int, int]]) -> bool:
         """Whether a file of these ranges contains the needle."""
         size = len(self._needle)
-        before = b""
-        for start, length in ranges:
-            at = bisect_left(self._places, start)
-            if at < len(self._places) and self._places[at] + size <= start + length:
-                return True
-            joint = before + self._data[start : start + min(size - 1, length)]
-            if before and self._needle in joint:
-                return True
-            end = self._data[max(start, start + length - size + 1) : start + length]
-            before = (before + end)[-(size - 1) :] if size > 1 else b""
-        return False
+        if any(length < size for _, length in ranges[1:-1]):  # one that is less than a needle
+            parts = (self._data[start : start + length] for start, length in ranges)
+            return self._needle in b"".join(parts)
+        if self._places and any(self._is_in(*place) for place in ranges):
+            return True
+        joints = ((a, b) for a, b in pairwise(ranges) if (a[0] + a[1], b[0]) not in self._plain)
+        return any(self._is_across(*a, *b) for a, b in joints)
+
+    def _is_in(self, start: int, length: int) -> bool:
+        at = bisect_left(self._places, start)
+        fits = at < len(self._places)
+        return fits and self._places[at] + len(self._needle) <= start + length
+
+    def _is_across(self, start: int, length: int, next_start: int, next_length: int) -> bool:
+        kept = len(self._needle) - 1
+        end = start + length
+        before = self._data[max(start, end - kept) : end]
+        found = (
+            self._needle in before + self._data[next_start : next_start + min(kept, next_length)]
+        )
+        if not found and min(length, next_length) >= kept:
+            self._plain.add((end, next_start))
+        return found
 
 
 def _searched(segment: Segment, stream: int, pattern: Pattern) -> _SearchedStream | None:

@@ -138,10 +138,9 @@ class _Search:
         for key in (key for key in keys if key not in absent):
             number, direction = key
             try:
-                data = files.file(key).data
-                if not self._query.pattern.may_be_in(data):
+                if not self._may_match(folder, files.name(key)):
                     continue
-                file = as_dict(parse_json(data))
+                file = as_dict(parse_json(files.file(key).data))
             except (OSError, ValueError, PackDamaged):
                 self.found.unreadable.append(files.name(key) or f"{number:04d}_{direction}")
                 continue
@@ -149,6 +148,13 @@ class _Search:
             texts = answer_texts(file.get("message")) if is_answer else request_texts(body_of(file))
             for one in texts:
                 self._take(one, _place(number, calls.get(number), is_answer, one))
+
+    def _may_match(self, folder: Path, name: str | None) -> bool:
+        """Whether an exchange file may match; one that is packed is not ruled out here."""
+        try:
+            return name is None or file_may_match(folder / name, self._query.pattern)
+        except FileNotFoundError:
+            return True
 
     def transcripts(self) -> None:
         files = self._source.files
@@ -201,14 +207,15 @@ class _Search:
         compiled = self._query.pattern.compiled
         if compiled.search(one.text) is None or not self._query.fits(one):
             return
+        if not self._is_new(one.text):
+            return
         words = self._clean(one.text)
         matches = [found.span() for found in compiled.finditer(words)]
         if not matches:
             return
-        key = hashlib.blake2b(_MARK.sub("<redacted>", words).encode("utf-8", "surrogatepass"))
-        if key.digest() in self._seen:
+        plain = _MARK.sub("<redacted>", words)
+        if plain != one.text and not self._is_new(plain):
             return
-        self._seen.add(key.digest())
         self.found.hits.append(
             Hit(
                 session_id=self._source.session_id,
@@ -220,6 +227,12 @@ class _Search:
                 **place,
             )
         )
+
+    def _is_new(self, words: str) -> bool:
+        digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        is_new = digest not in self._seen
+        self._seen.add(digest)
+        return is_new
 
 
 def matching_lines(
