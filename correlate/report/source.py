@@ -73,7 +73,7 @@ class Source:
 
 
 def read_source(
-    folder: Path,
+    folder: Path | None,
     session: Reconciliation,
     claude: ClaudeDir,
     progress: Progress | None = None,
@@ -83,8 +83,11 @@ def read_source(
 
     `clean` redacts texts that are cut, so that no part of a secret remains.
     """
-    manifest = session_manifest(folder, session.session_id)
-    transcripts = transcript_files(claude, folder, session.session_id).main
+    if folder is None:
+        cwd, transcripts = None, claude.session(session.session_id).main
+    else:
+        cwd = session_manifest(folder, session.session_id).cwd
+        transcripts = transcript_files(claude, folder, session.session_id).main
     reader = _SourceReader(folder, len(session.findings), progress or (lambda _: None), clean)
     if not transcripts:
         reader.problems.append("This session's main thread has no transcript.")
@@ -95,7 +98,7 @@ def read_source(
         session=session,
         totals=totals_of(session),
         title=title_of(transcripts[0], clean) if transcripts else None,
-        cwd=manifest.cwd or (first_cwd(transcripts[0]) if transcripts else None),
+        cwd=cwd or (first_cwd(transcripts[0]) if transcripts else None),
         contents=contents,
         turn_contents=[reader.turn(finding) for finding in session.turns_without_call],
         requests=reader.requests.chosen(),
@@ -110,14 +113,21 @@ def content_size(session: Reconciliation) -> int:
 
 
 class _SourceReader:
-    def __init__(self, folder: Path, findings: int, progress: Progress, clean: Clean) -> None:
+    def __init__(
+        self, folder: Path | None, findings: int, progress: Progress, clean: Clean
+    ) -> None:
         self._clean = clean
-        self._files = CaptureFiles(folder)
+        self._capture = CaptureFiles(folder) if folder is not None else None
         self._progress = progress
         self._budget = max(_LEAST, min(_MOST, _TEXT_BUDGET // max(findings, 1)))
         self._before: dict[Any, tuple[int, Mapping[str, Any]]] = {}
         self.requests = _NotableRequests()
         self.problems: list[str] = []
+
+    @property
+    def _files(self) -> CaptureFiles:
+        assert self._capture is not None, "a session without a capture has no call"
+        return self._capture
 
     def call(self, finding: Finding) -> Mapping[str, Any]:
         assert finding.call is not None
