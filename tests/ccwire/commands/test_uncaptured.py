@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ccwire.cli import cli
+from ccwire.cli import main
 from lab.made_session import MadeSession
 
 SESSION = "6f1c0000-0000-4000-8000-000000000001"
@@ -25,7 +25,7 @@ def _made(tmp_path: Path, *, final: bool) -> Path:
 
 def _run(root: Path, *words: str) -> Result:
     place = ["--captures", str(root / "captures"), "--claude-dir", str(root / "claude")]
-    return CliRunner().invoke(cli, [*words, *place], env={"COLUMNS": "80"})
+    return CliRunner().invoke(main, [*words, *place], env={"COLUMNS": "80"})
 
 
 def test_a_placeholder_is_printed_as_a_lower_bound(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_scrubbed_transcript_reconciles_alike(tmp_path: Path) -> None:
     copy_id = json.loads(copied.stdout)["session_id"]
     before = json.loads(_run(root, "reconcile", SESSION, "--json").stdout)
     words = ["--captures", str(root / "copy/captures"), "--claude-dir", str(root / "copy/claude")]
-    again = CliRunner().invoke(cli, ["reconcile", copy_id, "--json", *words])
+    again = CliRunner().invoke(main, ["reconcile", copy_id, "--json", *words])
     assert json.loads(again.stdout)["totals"] == before["totals"]
     assert "Please look" not in "".join(
         path.read_text() for path in (root / "copy").rglob("*.jsonl")
