@@ -100,6 +100,7 @@ class Scrubbing:
     def write(self, parts: list[CopyPart], target: Path, progress: Progress) -> Copied:
         """Write `target/captures`, `target/claude` and the list of words kept unchanged."""
         self._pin(parts)
+        (target / "captures").mkdir()  # there, even if nothing was captured
         for part in parts:
             if part.capture is not None:
                 self._copy_capture(part, target / "captures", progress)
