@@ -116,3 +116,9 @@ def test_the_report_says_at_the_top_what_it_cannot_know(tmp_path: Path) -> None:
 def test_a_session_that_does_not_exist_is_a_sentence(tmp_path: Path) -> None:
     result = _run(_made(tmp_path, final=True), "reconcile", "0000aaaa")
     assert result.exit_code == 2
+
+
+def test_watch_names_the_command_that_reads_a_transcript(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["watch", "--once", "--captures", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert "reconcile" in result.stderr
