@@ -12,8 +12,7 @@ from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError
 from ccwire.wire.format import is_run_id, short_id
-from correlate.captures.folder import has_session, read_exchanges, read_manifest
-from correlate.reconcile.result import Reconciliation
+from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.reconcile.unassigned import unassigned_calls
 from correlate.transcript.locate import ClaudeDir
 from correlate.transcript.reader import read_transcript
@@ -116,10 +115,21 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
     )
 
 
-def check_for_calls(session: CapturedSession, found: Reconciliation) -> None:
-    """Raise UserError if no call in `unknown/` belongs to the session."""
-    if not found.calls and not has_session(session.capture):
-        raise UserError(no_captured_call(session))
+def any_session(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession:
+    """Find a session with or without a capture; `folder` has its calls, None if there is none.
+
+    Calls of a client that sends no session id are in `unknown/`.
+    """
+    session = find_session(text, captures, claude_dir)
+    if session.folder is not None:
+        return session
+    if captures.unknown:
+        turns = read_transcript(ClaudeDir(claude_dir).session(session.session_id)).turns
+        for folder in captures.unknown:
+            if unassigned_calls(read_exchanges(folder), turns):
+                return FoundSession(session.session_id, folder)
+    captures.warn_of_away()
+    return session
 
 
 def no_captured_call(session: CapturedSession) -> str:

@@ -13,14 +13,13 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted_values
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import captured_session, no_captured_call, session_and_call
-from correlate.captures.folder import has_session
+from ccwire.session_argument import any_session, session_and_call
 from correlate.compare.answers import BlockFinding
 from correlate.compare.calls import CallDiff, session_diffs
 from correlate.compare.requests import RequestChange, parting, preview
-from correlate.show.stored import session_exchanges
 from correlate.transcript.locate import ClaudeDir
 
+_NO_WIRE = "no call of this session was captured: there is no wire to compare the transcript with"
 _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
 
@@ -47,13 +46,16 @@ def command(
     A number of up to four digits alone is N. Exit code 1 if an answer differs from the transcript.
     """
     text, number = session_and_call(session, number, captures)
-    found = captured_session(text, captures, claude_dir)
+    found = any_session(text, captures, claude_dir)
+    if found.folder is None:
+        if as_json:
+            print_json({"session_id": found.session_id, "calls": [], "note": _NO_WIRE})
+        else:
+            console().print(f"{found.session_id}: {_NO_WIRE}.")
+        return
     claude = ClaudeDir(claude_dir)
-    is_own = has_session(found.capture)
-    if not is_own and not session_exchanges(found.capture, found.session_id, claude):
-        raise UserError(no_captured_call(found))
     try:
-        diffs = list(session_diffs(found.capture, found.session_id, claude, number))
+        diffs = list(session_diffs(found.folder, found.session_id, claude, number))
     except KeyError:
         raise UserError(
             f"session {found.session_id} has no call {number}; "
@@ -61,8 +63,8 @@ def command(
             f"lists the calls."
         ) from None
     if as_json:
-        report = {"session_id": found.session_id, "calls": [_json(diff) for diff in diffs]}
-        print_json(report)
+        calls = [_json(diff) for diff in diffs]
+        print_json({"session_id": found.session_id, "calls": calls, "note": None})
     else:
         to = console()
         for diff in diffs:

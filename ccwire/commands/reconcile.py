@@ -12,10 +12,11 @@ from addon.hooks.sessions import default_sessions_path
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.reconcile import SessionTable, print_session
+from ccwire.output.reconcile_uncaptured import print_uncaptured
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import print_more, progress_bar
 from ccwire.output.terminal import console, print_json, print_json_list
-from ccwire.session_argument import LATEST, CapturedSession, captured_session, check_for_calls
+from ccwire.session_argument import LATEST, FoundSession, any_session
 from ccwire.session_filters import (
     Project,
     SessionFilter,
@@ -42,7 +43,7 @@ from correlate.reconcile.witnesses.printed_result import (
     printed_result,
     result_notes,
 )
-from correlate.transcript.locate import ClaudeDir
+from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.titles import title_of
 
 
@@ -89,7 +90,8 @@ def command(
 ) -> None:
     """Account for every token of SESSION: an id, a unique prefix, a folder, or `latest`.
 
-    Without SESSION, it is the latest captured one. --since, --until, --project, --limit and --sort
+    Without SESSION, it is the latest captured one. A session without a capture is shown by its
+    transcript alone. --since, --until, --project, --limit and --sort
     choose and order the sessions of --all. Exit code 1 if anything is left unexplained.
     """
     chosen = SessionFilter(since=since, until=until, project=project, limit=limit, sort=sort)
@@ -111,7 +113,7 @@ def command(
         narrow = (narrowed(found, since_compact=since_compact) for found in accounts)
         unexplained = _print_all(listed, narrow, None if as_json else to)
     else:
-        sessions = [captured_session(LATEST if session is None else session, captures, claude_dir)]
+        sessions = [any_session(LATEST if session is None else session, captures, claude_dir)]
         if result is not None:
             _check_session(result, sessions[0].session_id)
         totals = result.totals if result else None
@@ -135,7 +137,7 @@ def _with_agent(session: Reconciliation, agent: str | None) -> Reconciliation:
 class _Listed:
     """The chosen sessions, each with what is known of it; the limit left `more` out."""
 
-    sessions: list[tuple[CapturedSession, SessionHead]]
+    sessions: list[tuple[FoundSession, SessionHead]]
     more: int
 
 
@@ -149,7 +151,11 @@ def _listed_sessions(captures: CaptureFolders, claude_dir: Path, chosen: Session
     sessions = {session.session_id: session for session in _all_sessions(captures, claude_dir)}
     if not sessions:
         raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
-    folders = {name: one.capture for name, one in sessions.items() if has_session(one.capture)}
+    folders = {
+        name: one.folder
+        for name, one in sessions.items()
+        if one.folder is not None and has_session(one.folder)
+    }
     heads = session_heads(folders, claude_dir, default_sessions_path(), every=True)
     found, more = chosen_sessions((h for h in heads if h.session_id in sessions), chosen)
     if not found:
@@ -157,7 +163,7 @@ def _listed_sessions(captures: CaptureFolders, claude_dir: Path, chosen: Session
     return _Listed([(sessions[head.session_id], head) for head in found], more)
 
 
-def _all_sessions(captures: CaptureFolders, claude_dir: Path) -> list[CapturedSession]:
+def _all_sessions(captures: CaptureFolders, claude_dir: Path) -> list[FoundSession]:
     """Return captured sessions, and those in `unknown/` that a transcript's answers identify."""
     captures.warn_of_copies(captures.sessions)
     folders = dict(captures.sessions)
@@ -166,11 +172,11 @@ def _all_sessions(captures: CaptureFolders, claude_dir: Path) -> list[CapturedSe
         nameless = [call.message_id for call in read_exchanges(unknown) if call.message_id]
         for name in origins.sessions_with(nameless):
             folders.setdefault(name, unknown)
-    return [CapturedSession(name, folder) for name, folder in folders.items()]
+    return [FoundSession(name, folder) for name, folder in folders.items()]
 
 
 def _accounts(
-    sessions: list[CapturedSession],
+    sessions: list[FoundSession],
     captures: CaptureFolders,
     claude_dir: Path,
     result: ClientTotals | None,
@@ -179,22 +185,28 @@ def _accounts(
     claude = ClaudeDir(claude_dir)
     reconciler = SessionReconciler(captures.sessions, claude)
     verdicts = VerdictCache(claude)
-    files = [transcript_files(claude, one.capture, one.session_id) for one in sessions]
+    files = [_files(claude, session) for session in sessions]
     size = sum(found.size for found in files)
     try:
         with progress_bar("transcripts", size, to) as advance:
             for session, known in zip(sessions, files, strict=True):
-                whole = result is None and has_session(session.capture)
-                state = verdicts.state(session.capture, known) if whole else ""
+                folder = session.folder
+                own = folder if folder and has_session(folder) and result is None else None
+                state = verdicts.state(own, known) if own else ""
                 found = reconciler.reconcile(
-                    session.capture, session.session_id, result=result, progress=advance
+                    folder, session.session_id, result=result, progress=advance
                 )
-                check_for_calls(session, found)
-                if whole:
-                    verdicts.note(session.capture, state, found)
+                if own:
+                    verdicts.note(own, state, found)
                 yield found
     finally:
         verdicts.save()
+
+
+def _files(claude: ClaudeDir, session: FoundSession) -> SessionFiles:
+    if session.folder is None:
+        return claude.session(session.session_id)
+    return transcript_files(claude, session.folder, session.session_id)
 
 
 def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> int:
@@ -203,7 +215,8 @@ def _print_one(session: Reconciliation, to: Console | None, verbose: bool) -> in
     if to is None:
         print_json(session_json(session, totals))
     else:
-        print_session(to, session, totals, verbose)
+        printed = print_session if session.is_captured else print_uncaptured
+        printed(to, session, totals, verbose)
     return session.unexplained
 
 

@@ -13,7 +13,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option, raw_op
 from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import echo
-from ccwire.session_argument import LATEST, CapturedSession, captured_session, check_for_calls
+from ccwire.session_argument import LATEST, FoundSession, any_session
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
@@ -48,8 +48,8 @@ def command(
     Without SESSION, it is the latest captured one. The file is self-contained and needs no
     network. It contains text of the session: share it with the same care as the capture.
     """
-    found = captured_session(session, captures, claude_dir)
-    other = captured_session(compare, captures, claude_dir) if compare else None
+    found = any_session(session, captures, claude_dir)
+    other = any_session(compare, captures, claude_dir) if compare else None
     if other and other.session_id == found.session_id:
         raise UserError(f"--compare {compare} is session {found.session_id} too; name another one.")
     claude = ClaudeDir(claude_dir)
@@ -69,7 +69,7 @@ def command(
         raise UserError(f"no browser could be started; open {target.resolve()} yourself.")
 
 
-def _default_target(session: CapturedSession, other: CapturedSession | None) -> Path:
+def _default_target(session: FoundSession, other: FoundSession | None) -> Path:
     """Return a file in the home, not in the current folder, which may be shared or committed."""
     home = find_home(os.environ)
     if home is None:
@@ -91,10 +91,10 @@ def _write(target: Path, page: bytes, *, follow: bool) -> int:
         return file.write(page)
 
 
-def _source(session: CapturedSession, reconciler: SessionReconciler, claude: ClaudeDir) -> Source:
-    size = transcript_files(claude, session.capture, session.session_id).size
-    with progress_bar("transcripts", size) as advance:
-        account = reconciler.reconcile(session.capture, session.session_id, progress=advance)
-    check_for_calls(session, account)
+def _source(session: FoundSession, reconciler: SessionReconciler, claude: ClaudeDir) -> Source:
+    folder, session_id = session.folder, session.session_id
+    files = transcript_files(claude, folder, session_id) if folder else claude.session(session_id)
+    with progress_bar("transcripts", files.size) as advance:
+        account = reconciler.reconcile(folder, session_id, progress=advance)
     with progress_bar("captures", content_size(account)) as advance:
-        return read_source(session.capture, account, claude, advance, redacted)
+        return read_source(folder, account, claude, advance, redacted)

@@ -11,7 +11,7 @@ from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.tables import count, progress_bar
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import LATEST, captured_session
+from ccwire.session_argument import LATEST, any_session
 from ccwire.wire.pack.files import PackDamaged
 from correlate.scrub.copy import KEPT_WORDS, Copied, Scrubbing
 from correlate.transcript.locate import ClaudeDir
@@ -44,7 +44,7 @@ def command(
     """
     if target.is_symlink() or (target.exists() and not _is_empty(target)):
         raise UserError(f"{target} exists and is not an empty folder; give -o another name.")
-    found = captured_session(session, captures, claude_dir)
+    found = any_session(session, captures, claude_dir)
     scrubbing = Scrubbing(captures.sessions, ClaudeDir(claude_dir), secrets.token_bytes(_KEY_BYTES))
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
@@ -54,7 +54,7 @@ def command(
             f"{unfinished} is left over from an interrupted scrub; remove it."
         ) from None
     try:
-        parts = scrubbing.parts(found.session_id, found.capture)
+        parts = scrubbing.parts(found.session_id, found.folder)
         with progress_bar("scrub", scrubbing.size(parts)) as advance:
             copied = scrubbing.write(parts, unfinished, advance)
         unfinished.replace(target)

@@ -8,6 +8,7 @@ import click
 
 from addon.storage.traffic_log import summary
 from ccwire.capture_folders import CaptureFolders, find_capture_folders
+from ccwire.command_name import command_line
 from ccwire.options import UserError, future_captures_option, json_option, raw_option
 from ccwire.output.terminal import console, echo, print_json
 from ccwire.output.watch_frame import FrameView
@@ -35,7 +36,10 @@ def command(
     per finished call, or one JSON object with --json.
     """
     if once and not any(folder.is_dir() for folder in captures.folders):
-        raise UserError(f"nothing is captured in {captures}; give --captures DIR.")
+        raise UserError(
+            f"nothing is captured in {captures}; give --captures DIR, or read a transcript alone "
+            f"with `{command_line('reconcile')}`."
+        )
     if captures.is_given:
         _ = captures.sessions  # an error if it cannot be read
     tail = FolderTail(captures, every=every)

@@ -56,7 +56,7 @@ def print_session(
     _print_calls(to, session)
     if verbose:
         for finding in session.findings:
-            _print_evidence(to, finding)
+            print_evidence(to, finding)
     _print_totals(to, totals)
     _print_causes(to, totals)
     _print_conclusion(to, session, totals)
@@ -175,7 +175,7 @@ def _verdict_text(finding: Finding) -> Text:
     return Text(finding.verdict, _STYLES[finding.tone])
 
 
-def _print_evidence(to: Console, finding: Finding) -> None:
+def print_evidence(to: Console, finding: Finding) -> None:
     number = f"call {finding.call.sequence}" if finding.call else "turn without a call"
     text = Text.assemble(
         f"  {number}: ",
@@ -278,7 +278,7 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
         )
     if note := price_note(wire):
         to.print(Text(f"The wire is {note}."))
-    to.print(Text(_figures(session)))
+    to.print(Text(figures_text(session)))
     for witness in session.witnesses:
         style = "" if witness.agrees else "yellow" if witness.explained else "red bold"
         to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}.", style))
@@ -287,11 +287,11 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
     to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
     for finding in session.findings:
         if not finding.explained:
-            _print_evidence(to, finding)
+            print_evidence(to, finding)
     _print_verdict(to, session.unexplained)
 
 
-def _figures(session: Reconciliation) -> str:
+def figures_text(session: Reconciliation) -> str:
     """Summarize the session in one sentence."""
     found = summarize(session)
     minutes, seconds = divmod(round(found.seconds), 60)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ccwire.wire.usage import TOKEN_CLASSES, Tokens, differences
-from correlate.reconcile.result import Finding, Reconciliation, Witness, counted
+from correlate.reconcile.result import Finding, Reconciliation, Witness, counted, known_flaws
 from correlate.reconcile.summary import summarize
 from correlate.reconcile.totals import Cause, GrandTotal, Side, Totals
 
@@ -13,12 +13,15 @@ def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "claude_versions": list(session.claude_versions),
+        "is_captured": session.is_captured,
+        "known_flaws": _flaws(session),
         "calls": [_call(finding) for finding in session.calls],
         "turns_without_call": [_turn(finding) for finding in session.turns_without_call],
         "totals": {
             "wire": _side(totals.wire),
             "transcript": _side(totals.transcript),
             "cost_state": _side(totals.cost_state),
+            "transcript_finality": totals.transcript_finality,
         },
         "cost": _cost(totals),
         "unexplained": session.unexplained,
@@ -72,6 +75,7 @@ def _call(finding: Finding) -> dict[str, Any]:
         "message_id": call.message_id,
         "wire": dict(finding.wire_usage),
         "transcript": None if usage is None else dict(usage),
+        "finality": None if usage is None else finding.finality,
         "difference": _contradictions(finding),
         "verdict": finding.verdict,
         "explained": finding.explained,
@@ -101,9 +105,19 @@ def _turn(finding: Finding) -> dict[str, Any]:
         "agent_id": turn.agent_id,
         "model": turn.model,
         "transcript": None if turn.usage is None else dict(turn.usage),
+        "finality": finding.finality,
+        "flaws": [flaw.key for flaw in finding.flaws],
         "verdict": finding.verdict,
         "explained": finding.explained,
         "evidence": list(finding.evidence),
+    }
+
+
+def _flaws(session: Reconciliation) -> dict[str, list[dict[str, str]]]:
+    """Return, by release, what its transcripts are known to get wrong; only if uncaptured."""
+    return {
+        version: [{"key": flaw.key, "sentence": flaw.sentence} for flaw in flaws]
+        for version, flaws in known_flaws(session).items()
     }
 
 

@@ -22,6 +22,8 @@ from correlate.reconcile.repeats import Alike
 from correlate.reconcile.request_facts import RequestFacts
 from correlate.reconcile.result import Finding, Origin
 from correlate.reconcile.verdicts import FindingKind, RequestClass, Verdict
+from correlate.schema.flaws import flaws_of
+from correlate.transcript.finality import finality_of
 from correlate.transcript.reader import Transcript
 from correlate.transcript.turns import Turn
 
@@ -37,13 +39,14 @@ class JudgeContext:
     `facts`, `empty_answers` and `sent_outputs` are by sequence: what requests say, whole answers
     without content, and the output counts that the events of an answer had. `origins` is by message
     id; `began` is the start of this session's capture, and `numbered_from_one` whether it still
-    contains the first exchange.
+    contains the first exchange. Without `is_captured`, nothing but the transcript is known.
     """
 
     facts: Mapping[int, RequestFacts] = field(default_factory=dict)
     empty_answers: frozenset[int] = frozenset()
     sent_outputs: Mapping[int, frozenset[int]] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    is_captured: bool = True
     began: float | None = None
     numbered_from_one: bool = True
     missing_sequences: tuple[int, ...] = ()
@@ -242,6 +245,7 @@ class _Alone:
             kind=_thread(None, turn),
             evidence=(*reasons, f"transcript {turn.places[0]}"),
             turn=turn,
+            flaws=flaws_of(turn.version) if verdict == "uncaptured" else (),
         )
 
     def _turn_verdict(self, turn: Turn) -> tuple[Verdict, tuple[str, ...]]:
@@ -252,6 +256,8 @@ class _Alone:
         origin = evidence.origins.get(turn.message_id or "")
         if origin is not None and (before or origin.captured):
             return "inherited", (origin.evidence,)
+        if not evidence.is_captured:
+            return "uncaptured", _written_usage(turn)
         if before and evidence.numbered_from_one:
             return "before-capture", ("older than the session's first captured exchange",)
         reason = "no captured exchange has its request id or message id"
@@ -259,6 +265,19 @@ class _Alone:
             named = ", ".join(map(str, missing[:5])) + ("…" if len(missing) > 5 else "")
             return "not-captured", (reason, f"exchanges.jsonl lacks sequence {named}")
         return "not-captured", (reason,)
+
+
+def _written_usage(turn: Turn) -> tuple[str, ...]:
+    """Return how far the usage of a turn can be trusted that nothing was captured of."""
+    output = output_of(turn.usage)
+    match finality_of(turn.usage, turn.stop_reason):
+        case "exact":
+            return ("the line has a stop reason: its usage is final",)
+        case "lower-bound":
+            flaw = next((f for f in flaws_of(turn.version) if f.key == "placeholder"), None)
+            why = f"; {flaw.sentence}" if flaw else ""
+            return (f"no line has a stop reason: at least {output or 0} output tokens{why}",)
+    return ("the line has no usage",)
 
 
 def _is_other_body(call: Exchange) -> bool:

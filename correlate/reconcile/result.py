@@ -21,7 +21,9 @@ from correlate.reconcile.verdicts import (
     residual_explained,
     tone_of,
 )
+from correlate.schema.flaws import Flaw
 from correlate.transcript.agents import Agent
+from correlate.transcript.finality import Finality, finality_of
 from correlate.transcript.turns import Turn
 
 NOT_BILLED = ("count_tokens",)
@@ -40,6 +42,7 @@ class Finding:
     evidence: tuple[str, ...]
     call: Exchange | None = None
     turn: Turn | None = None
+    flaws: tuple[Flaw, ...] = ()  # of the release that wrote the turn; given if uncaptured
 
     @property
     def explained(self) -> bool:
@@ -88,6 +91,12 @@ class Finding:
         if self.call is None or self.call.kind in NOT_BILLED:
             return {}
         return self.call.usage or self.call.usage_at_start or {}
+
+    @property
+    def finality(self) -> Finality:
+        """How far the transcript's usage is to be trusted."""
+        turn = self.turn
+        return finality_of(turn.usage, turn.stop_reason) if turn is not None else "unknown"
 
     @property
     def transcript_usage(self) -> RawUsage | None:
@@ -171,6 +180,7 @@ class Reconciliation:
     notes: tuple[str, ...] = ()
     bad_lines: tuple[str, ...] = ()
     compacted_at: tuple[float, ...] = ()
+    is_captured: bool = True  # False: nothing but a transcript is known of the session
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -198,3 +208,12 @@ def label(finding: Finding) -> str:
     if finding.verdict == "wire-only":
         return f"wire-only: {finding.kind}"
     return finding.verdict
+
+
+def known_flaws(session: Reconciliation) -> dict[str, tuple[Flaw, ...]]:
+    """Return what the releases that wrote uncaptured turns are known to get wrong."""
+    return {
+        finding.turn.version or "?": finding.flaws
+        for finding in session.turns_without_call
+        if finding.turn and finding.verdict == "uncaptured"
+    }

@@ -1,4 +1,4 @@
-"""Reconcile a captured session: read its captures and transcripts and gather the evidence.
+"""Reconcile a session, captured or not: read its captures and transcripts and gather the evidence.
 
 Does the file access for `match`, `judge` and `witnesses`, which are pure.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
+from ccwire.wire.usage import Tokens
 from correlate.captures.folder import (
     has_session,
     manifest_flaw,
@@ -63,13 +64,18 @@ class SessionReconciler:
 
     def reconcile(
         self,
-        folder: Path,
+        folder: Path | None,
         session_id: str | None = None,
         *,
         result: ClientTotals | None = None,
         progress: Progress | None = None,
     ) -> Reconciliation:
-        """Reconcile one session; `folder` is its capture, or `unknown/` with `session_id`."""
+        """Reconcile one session; `folder` is its capture, or `unknown/` with `session_id`.
+
+        Without a folder, nothing of the session was captured, and its turns are `uncaptured`.
+        """
+        if folder is None:
+            return self._uncaptured(session_id or "", result, progress)
         own = has_session(folder)
         manifest = session_manifest(folder, session_id or folder.name)
         found, torn = read_exchange_lines(folder)
@@ -103,12 +109,32 @@ class SessionReconciler:
             agent_details=tuple(transcript.agents.values()),
             records=transcript.records,
             notes=tuple(notes),
-            bad_lines=tuple(
-                f"{bad.path.name}:{bad.line} {bad.reason}" for bad in transcript.bad_lines
-            ),
-            compacted_at=tuple(
-                c.timestamp for c in transcript.compactions if c.timestamp is not None
-            ),
+            bad_lines=_bad_lines(transcript),
+            compacted_at=_compacted_at(transcript),
+        )
+
+    def _uncaptured(
+        self, session_id: str, result: ClientTotals | None, progress: Progress | None
+    ) -> Reconciliation:
+        """Return the turns of a session that has a transcript alone, each by its own usage."""
+        transcript = read_transcript(self._claude.session(session_id), progress)
+        joined = join([], transcript.turns)
+        origins = self._origins.of(joined.turns_alone, transcript.files)
+        _, turns = judge(joined, transcript, JudgeContext(origins=origins, is_captured=False))
+        state = transcript.cost_state
+        claimed = [cost_state_totals(state)] if state is not None else []
+        return Reconciliation(
+            session_id=session_id,
+            claude_versions=transcript.versions,
+            calls=(),
+            turns_without_call=turns,
+            witnesses=tuple(map(_claim, [*claimed, *([result] if result else [])])),
+            agents={agent.agent_id: agent.type for agent in transcript.agents.values()},
+            agent_details=tuple(transcript.agents.values()),
+            records=transcript.records,
+            bad_lines=_bad_lines(transcript),
+            compacted_at=_compacted_at(transcript),
+            is_captured=False,
         )
 
     def _joined(
@@ -242,6 +268,26 @@ def narrowed(
         turns_without_call=tuple(filter(wanted, session.turns_without_call)),
         witnesses=(),
     )
+
+
+def _claim(totals: ClientTotals) -> Witness:
+    """Return a total of the client that there is no wire to compare with."""
+    return Witness(
+        name=totals.name,
+        tokens=totals.tokens,
+        usd=totals.usd,
+        residual=Tokens(),
+        cause="uncaptured",
+        evidence=("no call was captured to compare the client's own total with",),
+    )
+
+
+def _bad_lines(transcript: Transcript) -> tuple[str, ...]:
+    return tuple(f"{bad.path.name}:{bad.line} {bad.reason}" for bad in transcript.bad_lines)
+
+
+def _compacted_at(transcript: Transcript) -> tuple[float, ...]:
+    return tuple(c.timestamp for c in transcript.compactions if c.timestamp is not None)
 
 
 def _calls(exchanges: Sequence[Exchange]) -> list[Exchange]:

@@ -10,6 +10,7 @@ from ccwire.wire.parts import Part
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import Cost, Price, PriceList, price_of_part
 from correlate.reconcile.result import Finding, Reconciliation, Witness, label
+from correlate.transcript.finality import Finality
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Totals:
     transcript: Side
     cost_state: Side | None
     causes: tuple[Cause, ...]
+    transcript_finality: Finality = "exact"
 
     @property
     def off(self) -> Tokens:
@@ -122,12 +124,25 @@ def totals_of(session: Reconciliation) -> Totals:
         wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines),
         transcript=_side(line for bills in bills for line in bills.transcript.lines),
         cost_state=_claimed(witness) if witness else None,
-        causes=_causes(bills),
+        causes=_causes(bills) if session.is_captured else (),
+        transcript_finality=_finality(session),
     )
 
 
 def _claimed(witness: Witness) -> Side:
     return Side(witness.tokens or {}, usd=witness.usd, tells_ages=witness.tells_ages)
+
+
+def _finality(session: Reconciliation) -> Finality:
+    """Return how far the transcript's total can be trusted: as far as its weakest turn."""
+    own = [
+        finding.finality
+        for finding in session.findings
+        if finding.turn and finding.verdict not in ("inherited", "synthetic")
+    ]
+    if own and all(one == "unknown" for one in own):
+        return "unknown"
+    return "exact" if all(one == "exact" for one in own) else "lower-bound"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ Verdict = Literal[
     "synthetic",
     "before-capture",
     "not-captured",
+    "uncaptured",
 ]
 
 # The kind of a `wire-only` finding: why the call has no turn.
@@ -68,6 +69,7 @@ ResidualCause = Literal[
     "one-run",
     "other-rates",
     "before-capture",
+    "uncaptured",
     "dollars-unknown",
     "dollars",
     "unknown",
@@ -101,6 +103,7 @@ VERDICTS: Mapping[Verdict, VerdictMeaning] = {
     "synthetic": VerdictMeaning("A turn that the client wrote without a call.", "info", "◇"),
     "before-capture": VerdictMeaning("A turn from before the capture began.", "info", "◇"),
     "not-captured": VerdictMeaning("A turn whose call should have been captured.", "bad", "✕"),
+    "uncaptured": VerdictMeaning("A turn of a session without any capture.", "info", "◇"),
 }
 
 _AGREEING_CAUSES: tuple[ResidualCause, ...] = ("none", "disputed-calls", "forked", "calls-left-out")
@@ -122,3 +125,10 @@ def residual_agrees(cause: ResidualCause) -> bool:
 
 def residual_explained(cause: ResidualCause) -> bool:
     return cause not in ("dollars", "unknown")
+
+
+# What a transcript cannot show if no call of its session was captured.
+UNCAPTURED = (
+    "No call of this session was captured: the transcript's own usage is shown; side calls, "
+    "retries and the final output of unfinished lines are not in it."
+)

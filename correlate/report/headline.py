@@ -6,7 +6,7 @@ from typing import Any
 
 from ccwire.wire.counting import Kind, value_at
 from ccwire.wire.usage import TOKEN_GROUPS
-from correlate.reconcile.verdicts import Tone
+from correlate.reconcile.verdicts import UNCAPTURED, Tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Headline:
 
 def headline_of(session: Mapping[str, Any]) -> Headline:
     calls = len(session["calls"])
+    if not session.get("is_captured", True):
+        return Headline(UNCAPTURED, "warn")
     if not calls:
         return Headline("No call of this session was captured.", "bad")
     explained = sum(call["explained"] for call in session["calls"])

@@ -44,7 +44,10 @@ def page_model(source: Source, other: Source | None = None, clean: Clean = str) 
         "about": _about(source, reconciled),
         "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents, clean)],
         "calls": [_call(finding, source, drops) for finding in session.calls],
-        "turns": [{**_row(finding), "pieces": pieces} for finding, pieces in turns],
+        "turns": [
+            {**_row(finding), "pieces": pieces, **more}
+            for (finding, pieces), more in zip(turns, _turn_calls(source), strict=True)
+        ],
         "compactions": sorted(session.compacted_at),
         "parts": list(PARTS),
         "verdicts": {name: asdict(meaning) for name, meaning in VERDICTS.items()},
@@ -56,10 +59,11 @@ def page_model(source: Source, other: Source | None = None, clean: Clean = str) 
 
 def _about(source: Source, reconciled: Model) -> Model:
     calls = [finding.call for finding in source.session.calls if finding.call]
+    began = [call.started for call in calls] or [row["started"] for row in source.turn_calls]
     return {
         "title": visible(source.title) if source.title else None,
         "project": visible(source.cwd) if source.cwd else None,
-        "started": min((call.started for call in calls), default=None),
+        "started": min(began, default=None),
         "verdict": asdict(headline_of(reconciled)),
     }
 
@@ -84,6 +88,23 @@ def _call(finding: Finding, source: Source, drops: frozenset[int]) -> Model:
         "drop": call.sequence in drops,
         "content": source.contents.get(call.sequence),
     }
+
+
+def _turn_calls(source: Source) -> list[Model]:
+    """Return what draws the turns of a session without a capture as calls; else nothing."""
+    turns = source.session.turns_without_call
+    if source.session.is_captured:
+        return [{} for _ in turns]
+    return [
+        {
+            **row,
+            "tokens": _tokens(finding.transcript_tokens),
+            "outcome": "answered",
+            "drop": False,
+            "stop_reason": finding.turn.stop_reason if finding.turn else None,
+        }
+        for finding, row in zip(turns, source.turn_calls, strict=True)
+    ]
 
 
 def _row(finding: Finding) -> Model:

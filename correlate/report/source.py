@@ -35,7 +35,8 @@ from correlate.report.contents import (
 from correlate.report.fit import Clean
 from correlate.report.request_sizes import RequestSizes, request_sizes
 from correlate.report.threads import MAIN, lane_of
-from correlate.transcript.locate import ClaudeDir, first_cwd
+from correlate.report.uncaptured import Asked, asked_before, drawn_times
+from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd
 from correlate.transcript.reader import Progress
 from correlate.transcript.titles import title_of
 from correlate.transcript.turns import TranscriptPlace, Turn
@@ -70,10 +71,11 @@ class Source:
     turn_contents: Sequence[Sequence[Mapping[str, Any]]]
     requests: tuple[NamedRequest, ...]
     problems: tuple[str, ...]
+    turn_calls: Sequence[Mapping[str, Any]] = ()  # turns as calls, if nothing was captured
 
 
 def read_source(
-    folder: Path,
+    folder: Path | None,
     session: Reconciliation,
     claude: ClaudeDir,
     progress: Progress | None = None,
@@ -83,23 +85,30 @@ def read_source(
 
     `clean` redacts texts that are cut, so that no part of a secret remains.
     """
-    manifest = session_manifest(folder, session.session_id)
-    transcripts = transcript_files(claude, folder, session.session_id).main
+    if folder is None:
+        cwd, transcripts = None, claude.session(session.session_id).main
+    else:
+        cwd = session_manifest(folder, session.session_id).cwd
+        transcripts = transcript_files(claude, folder, session.session_id).main
     reader = _SourceReader(folder, len(session.findings), progress or (lambda _: None), clean)
     if not transcripts:
         reader.problems.append("This session's main thread has no transcript.")
     contents = {
         finding.call.sequence: reader.call(finding) for finding in session.calls if finding.call
     }
+    turn_calls: list[Mapping[str, Any]] = []
+    if not session.is_captured:
+        turn_calls = reader.turn_calls(session, claude.session(session.session_id))
     return Source(
         session=session,
         totals=totals_of(session),
         title=title_of(transcripts[0], clean) if transcripts else None,
-        cwd=manifest.cwd or (first_cwd(transcripts[0]) if transcripts else None),
+        cwd=cwd or (first_cwd(transcripts[0]) if transcripts else None),
         contents=contents,
         turn_contents=[reader.turn(finding) for finding in session.turns_without_call],
         requests=reader.requests.chosen(),
         problems=tuple(reader.problems),
+        turn_calls=turn_calls,
     )
 
 
@@ -110,14 +119,21 @@ def content_size(session: Reconciliation) -> int:
 
 
 class _SourceReader:
-    def __init__(self, folder: Path, findings: int, progress: Progress, clean: Clean) -> None:
+    def __init__(
+        self, folder: Path | None, findings: int, progress: Progress, clean: Clean
+    ) -> None:
         self._clean = clean
-        self._files = CaptureFiles(folder)
+        self._capture = CaptureFiles(folder) if folder is not None else None
         self._progress = progress
         self._budget = max(_LEAST, min(_MOST, _TEXT_BUDGET // max(findings, 1)))
         self._before: dict[Any, tuple[int, Mapping[str, Any]]] = {}
         self.requests = _NotableRequests()
         self.problems: list[str] = []
+
+    @property
+    def _files(self) -> CaptureFiles:
+        assert self._capture is not None, "a session without a capture has no call"
+        return self._capture
 
     def call(self, finding: Finding) -> Mapping[str, Any]:
         assert finding.call is not None
@@ -141,6 +157,23 @@ class _SourceReader:
     def turn(self, finding: Finding) -> Sequence[Mapping[str, Any]]:
         in_transcript = _turn_blocks(finding.turn, self.problems) or []
         return fit_to_page(None, turn_pieces(in_transcript), self._budget, self._clean)[1]
+
+    def turn_calls(self, session: Reconciliation, files: SessionFiles) -> list[Mapping[str, Any]]:
+        """Return the turns of a session without a capture as the page draws calls."""
+        findings = session.turns_without_call
+        try:
+            asked = asked_before(findings, files)
+        except OSError as error:
+            self.problems.append(f"Cannot read the prompts ({error.strerror}).")
+            asked = [Asked(Added(None, (), ()), None) for _ in findings]
+        times = drawn_times(findings, [one.at for one in asked])
+        rows: list[Mapping[str, Any]] = []
+        for finding, one, (started, ended) in zip(findings, asked, times, strict=True):
+            answer = turn_pieces(_turn_blocks(finding.turn, []) or [])
+            request, blocks, left_out = fit_to_page(one.added, answer, self._budget, self._clean)
+            content = {"request": request, "answer": blocks, "left_out": left_out, "problems": []}
+            rows.append({"started": started, "ended": ended, "content": content})
+        return rows
 
     def _request(self, finding: Finding, problems: list[str]) -> Added | None:
         call = finding.call

@@ -70,9 +70,9 @@ class Scrubbing:
         self._files = 0
         self._size = 0
 
-    def parts(self, session_id: str, capture: Path) -> list[CopyPart]:
+    def parts(self, session_id: str, capture: Path | None) -> list[CopyPart]:
         """Return the session, and the sessions that its turns were copied from."""
-        files = transcript_files(self._claude, capture, session_id)
+        files = self._transcripts_of(session_id, capture)
         account = SessionReconciler(self._captures, self._claude).reconcile(capture, session_id)
         turns = [finding.turn for finding in account.turns_without_call if finding.turn]
         origins = ForkOrigins(self._captures, self._claude)
@@ -82,13 +82,13 @@ class Scrubbing:
         parts = [CopyPart(session_id, capture, files)]
         for other in sorted(others - {session_id}):
             folder = sessions_of(self._captures).get(other)
-            found = (
-                transcript_files(self._claude, folder, other)
-                if folder is not None
-                else self._claude.session(other)
-            )
-            parts.append(CopyPart(other, folder, found))
+            parts.append(CopyPart(other, folder, self._transcripts_of(other, folder)))
         return parts
+
+    def _transcripts_of(self, session_id: str, capture: Path | None) -> SessionFiles:
+        if capture is None:
+            return self._claude.session(session_id)
+        return transcript_files(self._claude, capture, session_id)
 
     def size(self, parts: Iterable[CopyPart]) -> int:
         """Return about how many bytes there are to read."""
@@ -100,6 +100,7 @@ class Scrubbing:
     def write(self, parts: list[CopyPart], target: Path, progress: Progress) -> Copied:
         """Write `target/captures`, `target/claude` and the list of words kept unchanged."""
         self._pin(parts)
+        (target / "captures").mkdir()  # there, even if nothing was captured
         for part in parts:
             if part.capture is not None:
                 self._copy_capture(part, target / "captures", progress)

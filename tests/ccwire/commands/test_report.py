@@ -166,13 +166,11 @@ def test_a_session_of_the_unknown_folder_is_found_by_its_transcript(tmp_path: Pa
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_a_transcript_that_no_captured_call_answers_is_a_sentence(tmp_path: Path) -> None:
+def test_a_transcript_that_no_captured_call_answers_is_drawn_alone(tmp_path: Path) -> None:
     (tmp_path / "captures" / SESSION).rename(tmp_path / "captures" / "unknown")
     other = ReportSession("aaaa0000-0000-4000-8000-000000000001")
     other.prompt("Not captured.")
     other.call(("text",))
     other.write(tmp_path / "claude")
     result = report(tmp_path, "aaaa")
-    assert result.exit_code == 2
-    assert "session aaaa0000" in result.stderr
-    assert "has a transcript but no captured call; if it was captured, " in result.stderr
+    assert (result.exit_code, result.stderr) == (0, "")

@@ -103,7 +103,7 @@ function rowOf(row) {
     row.sequence == null ? '–' : `${row.sequence}`,
   );
   const off = outputOff(row);
-  const inTranscript = !row.transcript_tokens
+  const inTranscript = !row.transcript_tokens || !isCaptured
     ? '–'
     : row.tokens && !off
       ? '='
@@ -115,7 +115,7 @@ function rowOf(row) {
     clock(row.started),
     laneNames.get(row.lane) || row.lane,
     servingModels(row),
-    ...GROUPS.map((_, place) => (row.tokens ? count(row.tokens[place]) : '–')),
+    ...GROUPS.map((_, place) => (row.tokens ? tokensOf(row, place) : '–')),
     inTranscript,
     row.outcome ? duration(took(row)) : '–',
     make(

@@ -87,7 +87,7 @@ function problemsOf(row) {
 
 function requestOf(row) {
   const { request, request_file: file } = row.content;
-  const part = make('section', {}, make('h3', {}, 'Request changes'));
+  const part = make('section', {}, make('h3', {}, isCaptured ? 'Request changes' : 'Since the turn before'));
   if (!request) return withNothing(part, 'The request is not available.');
   const nothing = !request.pieces.length && !request.notes.length;
   part.append(
@@ -113,11 +113,11 @@ function answerOf(row) {
   const part = make(
     'section',
     {},
-    make('h3', {}, row.transcript_tokens ? 'Answer: wire and transcript' : 'Answer'),
+    make('h3', {}, row.transcript_tokens && isCaptured ? 'Answer: wire and transcript' : 'Answer'),
   );
   if (!answer.length) return withNothing(part, 'No part of the answer was captured.');
   if (!row.transcript_tokens) part.append(make('p', { class: 'quiet' }, 'The transcript does not contain this answer.'));
-  part.append(...answer.map((piece) => (row.transcript_tokens ? pairOf(piece, file) : pieceOf(piece, file))));
+  part.append(...answer.map((piece) => (row.transcript_tokens && isCaptured ? pairOf(piece, file) : pieceOf(piece, file || piece.line))));
   return part;
 }
 

@@ -18,7 +18,7 @@ function showOverview() {
       reconcile.claude_versions.map((version) => `Claude Code ${version}`).join(', ') ||
         'unknown version',
     ],
-    ['Models', Object.keys(reconcile.totals.wire.models).map(shortModel).join(', ')],
+    ['Models', Object.keys(reconcile.totals[SIDE].models).map(shortModel).join(', ')],
     ['Started', moment(about.started)],
     ['Duration', figure('summary.seconds', duration)],
     ['Turns', figure('summary.turns')],
@@ -38,7 +38,8 @@ function showOverview() {
 }
 
 function showTiles() {
-  const wire = reconcile.totals.wire;
+  const wire = reconcile.totals[SIDE];
+  const finality = reconcile.totals.transcript_finality;
   const prompts = promptIn(wire);
   const tile = (name, value, note, color) =>
     make(
@@ -59,14 +60,22 @@ function showTiles() {
     .map(([name, n]) => `${count(n)} ${name}`)
     .join(', ');
   byId('tiles').append(
-    tile('Calls', figure('calls.length'), verdicts || 'none'),
-    tile('Cost', figure('cost.wire_usd', dollars), costNote()),
+    tile(
+      isCaptured ? 'Calls' : 'Turns',
+      figure(isCaptured ? 'calls.length' : 'turns_without_call.length'),
+      verdicts || 'none',
+    ),
+    tile(
+      'Cost',
+      figure(`cost.${SIDE}_usd`, (usd) => atLeast(dollars(usd), finality)),
+      isCaptured ? costNote() : 'at list prices, by the transcript',
+    ),
     ...GROUPS.map(({ key, label, path, prompt, color }) =>
       tile(
         label,
-        figure(`totals.wire.${path}`),
+        figure(`totals.${SIDE}.${path}`, (n) => (prompt ? count(n) : atLeast(count(n), finality))),
         notes[key] ||
-          (prompt ? `${percent(within(wire, path), prompts)} of prompt tokens` : transcriptNote(path)),
+          (prompt ? `${percent(within(wire, path), prompts)} of prompt tokens` : isCaptured ? transcriptNote(path) : 'by the transcript'),
         color,
       ),
     ),
@@ -89,6 +98,10 @@ function transcriptNote(path) {
 
 function showMissing() {
   const missing = [
+    ...Object.entries(reconcile.known_flaws).map(
+      ([version, flaws]) =>
+        `Known of ${version}: ${flaws.map(({ sentence }) => sentence).join('; ')}.`,
+    ),
     ...data.missing,
     ...reconcile.notes,
     ...reconcile.bad_lines.map((line) => `transcript ${line}`),

@@ -2,21 +2,21 @@
 
 function showTotals() {
   const { totals, cost } = reconcile;
-  const sides = ['wire', 'transcript', ...(totals.cost_state ? ['cost_state'] : [])];
+  const sides = [...(isCaptured ? ['wire'] : []), 'transcript', ...(totals.cost_state ? ['cost_state'] : [])];
   const names = { wire: 'Wire', transcript: 'Transcript', cost_state: 'cost-state' };
   const right = (name) => ({ name, right: true });
   const headings = [
     { name: '' },
     ...sides.map((side) => right(names[side])),
-    ...(totals.cost_state ? [right('cost-state − wire')] : []),
-    right('Wire, dollars'),
+    ...(totals.cost_state && isCaptured ? [right('cost-state − wire')] : []),
+    right(isCaptured ? 'Wire, dollars' : 'Transcript, dollars'),
   ];
   const body = [];
   const models = [...new Set(sides.flatMap((side) => Object.keys(totals[side].models)))];
   for (const model of models) {
     body.push({ class: 'model', cells: [model] });
     for (const tokenClass of data.token_classes) {
-      const row = totalsRow(tokenClass, model, sides, cost.wire_by_model[model]);
+      const row = totalsRow(tokenClass, model, sides, cost[`${SIDE}_by_model`][model]);
       if (row) body.push(row);
     }
   }
@@ -24,11 +24,15 @@ function showTotals() {
     class: 'sum',
     cells: [
       'dollars',
-      ...sides.map((side) => figure(`cost.${side}_usd`, dollars)),
-      ...(totals.cost_state
+      ...sides.map((side) =>
+        figure(`cost.${side}_usd`, (usd) =>
+          side === 'transcript' ? atLeast(dollars(usd), totals.transcript_finality) : dollars(usd),
+        ),
+      ),
+      ...(totals.cost_state && isCaptured
         ? [cost.cost_state_usd == null ? '–' : dollars(cost.cost_state_usd - cost.wire_usd)]
         : []),
-      dollars(cost.wire_usd),
+      atLeast(dollars(cost[`${SIDE}_usd`]), totals.transcript_finality),
     ],
   });
   byId('totals-tables').append(
@@ -52,7 +56,9 @@ function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, 
             class: value !== values[0] ? 'num warn' : 'num',
             'data-total': `${side}|${model}|${path}`,
           },
-          count(value),
+          side === 'transcript' && path === GROUPS[OUTPUT].path
+            ? atLeast(count(value), reconcile.totals.transcript_finality)
+            : count(value),
         );
   const apart = sides.length > 2 ? [counted ? signed(values[2] - values[0]) : '–'] : [];
   return {

@@ -9,19 +9,24 @@ const READ = GROUPS.findIndex(({ key }) => key === 'read');
 const OUTPUT = GROUPS.findIndex(({ key }) => key === 'output');
 
 /* A call's row: its entry in reconcile, and the report's additional fields. */
-const calls = reconcile.calls.map((call, index) => ({
+const captured = reconcile.calls.map((call, index) => ({
   ...call,
   ...data.calls[index],
   key: String(call.sequence),
   path: `calls.${index}`,
 }));
-const turns = reconcile.turns_without_call.map((turn, index) => ({
+/* Without a capture, the turns are drawn as calls, by the transcript's own usage. */
+const isCaptured = reconcile.is_captured;
+const written = reconcile.turns_without_call.map((turn, index) => ({
   ...turn,
   ...data.turns[index],
-  sequence: null,
-  key: `turn-${index + 1}`,
+  sequence: isCaptured ? null : index + 1,
+  key: isCaptured ? `turn-${index + 1}` : String(index + 1),
   path: `turns_without_call.${index}`,
 }));
+const calls = isCaptured ? captured : written;
+const turns = isCaptured ? written : [];
+const SIDE = isCaptured ? 'wire' : 'transcript';
 const lanes = data.lanes;
 const laneNames = new Map(lanes.map((lane) => [lane.id, lane.name]));
 
@@ -31,6 +36,12 @@ const promptOf = (tokens) => sum(tokens.filter((_, place) => GROUPS[place].promp
 const promptIn = (usage) => promptOf(GROUPS.map(({ path }) => within(usage, path)));
 const counting = new Intl.NumberFormat('en');
 const count = (value) => (typeof value === 'number' ? counting.format(value) : '–');
+/* An output that the transcript does not have to its end is a lower bound. */
+const atLeast = (text, finality) => (isCaptured || finality === 'exact' ? text : `≥ ${text}`);
+const tokensOf = (row, place) =>
+  place === OUTPUT && row.verdict === 'uncaptured'
+    ? atLeast(count(row.tokens[place]), row.finality)
+    : count(row.tokens[place]);
 const signed = (value) => (value > 0 ? `+${count(value)}` : value < 0 ? `−${count(-value)}` : '0');
 
 function dollars(value) {

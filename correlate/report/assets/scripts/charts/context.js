@@ -79,7 +79,7 @@ class ContextChart {
             { class: 'pair' },
             swatch(color),
             label,
-            make('b', {}, count(call.tokens[place])),
+            make('b', {}, tokensOf(call, place)),
           ),
         ).reverse(),
         `context ${count(prompt)}, ${percent(call.tokens[READ], prompt)} of it cached`,

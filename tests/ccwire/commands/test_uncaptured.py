@@ -1,0 +1,124 @@
+"""Reading commands on a session that has a transcript and no capture."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ccwire.cli import main
+from lab.made_session import MadeSession
+
+SESSION = "6f1c0000-0000-4000-8000-000000000001"
+
+
+def _made(tmp_path: Path, *, final: bool) -> Path:
+    made = MadeSession(SESSION, version="2.1.325" if final else "2.1.39", final=final)
+    made.prompt("Please look at the file.")
+    made.call(("text", "tool_use"), output=249)
+    made.tool_result("some output")
+    made.call(("text",), output=80)
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    return tmp_path
+
+
+def _run(root: Path, *words: str) -> Result:
+    place = ["--captures", str(root / "captures"), "--claude-dir", str(root / "claude")]
+    return CliRunner().invoke(main, [*words, *place], env={"COLUMNS": "80"})
+
+
+def test_a_placeholder_is_printed_as_a_lower_bound(tmp_path: Path) -> None:
+    result = _run(_made(tmp_path, final=False), "reconcile", SESSION)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "No call of this session was captured" in text
+    assert text.count("≥ 2 at least uncaptured") == 2
+    assert "output ≥ 4" in text
+    assert "2.1.39 writes lines before the answer has ended: output is a placeholder" in text
+    assert "0 unexplained" in text
+
+
+def test_a_final_usage_is_printed_as_it_is(tmp_path: Path) -> None:
+    result = _run(_made(tmp_path, final=True), "reconcile", SESSION)
+    assert result.exit_code == 0, result.output
+    assert "≥" not in result.stdout
+    assert "249" in result.stdout
+    assert "final" in result.stdout
+
+
+@pytest.mark.parametrize(("final", "finality"), [(True, "exact"), (False, "lower-bound")])
+def test_json_has_the_finality_of_turns_and_total(
+    tmp_path: Path, final: bool, finality: str
+) -> None:
+    result = _run(_made(tmp_path, final=final), "reconcile", SESSION, "--json")
+    report = json.loads(result.stdout)
+    assert report["is_captured"] is False
+    assert [turn["verdict"] for turn in report["turns_without_call"]] == ["uncaptured"] * 2
+    assert [turn["finality"] for turn in report["turns_without_call"]] == [finality] * 2
+    assert report["totals"]["transcript_finality"] == finality
+    assert report["unexplained"] == 0
+    assert ("placeholder" in report["turns_without_call"][0]["flaws"]) is not final
+
+
+def test_a_cost_record_is_shown_and_compared_with_nothing(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call(output=10)
+    made.cost_state(0.5, {"claude-opus-5-5": {"inputTokens": 4, "outputTokens": 12}})
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    result = _run(tmp_path, "reconcile", SESSION, "--json")
+    (witness,) = json.loads(result.stdout)["witnesses"]
+    assert (witness["cause"], witness["usd"], witness["explained"]) == ("uncaptured", 0.5, True)
+    assert result.exit_code == 0
+
+
+def test_a_synthetic_line_stays_synthetic(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call(output=10)
+    made.lines[-1]["message"]["model"] = "<synthetic>"
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    report = json.loads(_run(tmp_path, "reconcile", SESSION, "--json").stdout)
+    assert [turn["verdict"] for turn in report["turns_without_call"]] == ["synthetic"]
+
+
+def test_diff_says_that_there_is_no_wire(tmp_path: Path) -> None:
+    root = _made(tmp_path, final=True)
+    result = _run(root, "diff", SESSION)
+    assert result.exit_code == 0
+    assert "there is no wire to compare the transcript with" in " ".join(result.stdout.split())
+    report = json.loads(_run(root, "diff", SESSION, "--json").stdout)
+    assert (report["calls"], "no wire" in report["note"]) == ([], True)
+
+
+def test_a_scrubbed_transcript_reconciles_alike(tmp_path: Path) -> None:
+    root = _made(tmp_path, final=False)
+    copied = _run(root, "scrub", SESSION, "-o", str(root / "copy"), "--json")
+    assert copied.exit_code == 0, copied.output
+    copy_id = json.loads(copied.stdout)["session_id"]
+    before = json.loads(_run(root, "reconcile", SESSION, "--json").stdout)
+    words = ["--captures", str(root / "copy/captures"), "--claude-dir", str(root / "copy/claude")]
+    again = CliRunner().invoke(main, ["reconcile", copy_id, "--json", *words])
+    assert json.loads(again.stdout)["totals"] == before["totals"]
+    assert "Please look" not in "".join(
+        path.read_text() for path in (root / "copy").rglob("*.jsonl")
+    )
+
+
+def test_the_report_says_at_the_top_what_it_cannot_know(tmp_path: Path) -> None:
+    root = _made(tmp_path, final=False)
+    result = _run(root, "report", SESSION, "-o", str(root / "page.html"))
+    assert result.exit_code == 0, result.output
+    assert "No call of this session was captured" in (root / "page.html").read_text()
+
+
+def test_a_session_that_does_not_exist_is_a_sentence(tmp_path: Path) -> None:
+    result = _run(_made(tmp_path, final=True), "reconcile", "0000aaaa")
+    assert result.exit_code == 2
+
+
+def test_watch_names_the_command_that_reads_a_transcript(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["watch", "--once", "--captures", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert "reconcile" in result.stderr
