@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 type JsonObject = dict[str, Json]
 type IsRunning = Callable[[int, float], bool]
 
-# The fields of a payload that are used; the rest is user text and is never stored.
+# The fields of a payload that are used; the rest is user text and is never stored. Of the last
+# answer, `handle` adds a proof (`answer_proof`).
 FIELDS = (
     "hook_event_name",
     "session_id",
@@ -31,6 +32,8 @@ FIELDS = (
 # reads and writes them all.
 KEPT_ENTRIES = 100
 KEPT_AGENTS = 500
+
+PROOF = "last_answer"  # the field of a Stop event with the proof of the answer
 
 
 class PayloadError(ValueError):
@@ -195,6 +198,11 @@ def _note(entry: JsonObject, payload: JsonObject, client: HookClient, now: float
     if client.entrypoint:
         metadata["entrypoint"] = client.entrypoint
     metadata["seen_at"] = now
+    event = payload.get("hook_event_name")
+    if event == "UserPromptSubmit":
+        metadata.pop(PROOF, None)  # it is not the last answer any more
+    elif event == "Stop" and isinstance(payload.get(PROOF), dict):
+        metadata[PROOF] = {**payload[PROOF], "at": now}
     agent_id = text_field(payload, "agent_id")
     if agent_id:
         agents = metadata.get("agents")

@@ -9,8 +9,10 @@ Imports little: the hook runs at every prompt.
 import os
 import time
 
+from addon.hooks.answer_proof import answer_proof, key_beside
 from addon.hooks.apply import (
     FIELDS,
+    PROOF,
     HookClient,
     JsonObject,
     PayloadError,
@@ -136,6 +138,8 @@ def _record(path: str, payload: JsonObject, environment: Environment, parent: in
         "version": _version(payload, process) if process else None,
     }
     fields = {name: payload[name] for name in FIELDS if name in payload}
+    if payload["hook_event_name"] == "Stop":
+        fields[PROOF] = answer_proof(payload.get("last_assistant_message"), key_beside(path))
     make_folder(path)
     own = leave_event(path, {"payload": fields, "client": client, "at": time.time()})
     _wait_until_taken_in(path, own, lookup)

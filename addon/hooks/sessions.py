@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from addon.hooks.apply import process_of, text_field
+from addon.hooks.apply import PROOF, process_of, text_field
 from addon.hooks.client_process import same
 from addon.hooks.sessions_file import SessionsFileError, read_document, sessions_path
 from ccwire.wire.json_text import as_dict
@@ -36,6 +36,7 @@ class SessionEntry:
     ended_at: float | None = None
     seen_at: float | None = None
     agents: Mapping[str, str | None] = field(default_factory=dict)  # id -> type, where known
+    last_answer: Mapping[str, object] = field(default_factory=dict)  # of a Stop: `answer_proof`
 
 
 def default_sessions_path() -> Path:
@@ -108,4 +109,5 @@ def _entry(value: object) -> SessionEntry | None:
         ended_at=instant(metadata.get("ended_at")),
         seen_at=instant(metadata.get("seen_at")),
         agents=as_dict(metadata.get("agents")),
+        last_answer=as_dict(metadata.get(PROOF)),
     )

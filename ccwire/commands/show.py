@@ -1,4 +1,4 @@
-"""`ccwire show`: list the exchanges of a session, or show one of them."""
+"""`ccwire show`: a session's conversation or its final answer, its exchanges, or one of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,12 @@ from ccwire.output.show import (
     print_request,
 )
 from ccwire.output.show_list import print_list
+from ccwire.output.show_session import ConversationView
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
 from ccwire.session_argument import (
     CapturedSession,
     captured_session,
+    find_session,
     no_captured_call,
     session_and_call,
 )
@@ -80,6 +82,15 @@ class _Listed:
 @click.command("show")
 @click.argument("session", required=False)
 @click.argument("number", required=False, type=int, metavar="[N]")
+@click.option("--answer", is_flag=True, help="Print only the final answer, as `claude -p` does.")
+@click.option(
+    "--turn",
+    type=int,
+    metavar="K",
+    help="With --answer: the answer to prompt K; -1 is the last prompt.",
+)
+@click.option("--calls", is_flag=True, help="List the exchanges of the session.")
+@click.option("--markdown", is_flag=True, help="Print the conversation as Markdown.")
 @click.option("--request", is_flag=True, help="Show only what was sent.")
 @click.option("--response", is_flag=True, help="Show only the answer.")
 @click.option(
@@ -99,6 +110,10 @@ class _Listed:
 def command(
     session: str | None,
     number: int | None,
+    answer: bool,
+    turn: int | None,
+    calls: bool,
+    markdown: bool,
     request: bool,
     response: bool,
     events: bool,
@@ -112,10 +127,13 @@ def command(
     claude_dir: Path,
     as_json: bool,
 ) -> None:
-    """Show exchange N of SESSION, or list its exchanges.
+    """Show the conversation of SESSION, its final answer, or its exchange N.
 
     SESSION is an id, a unique prefix, a folder, or `latest`, which is the default: `show 7` is
-    exchange 7 of the latest session. `unknown` are the exchanges without a session. Long texts are
+    exchange 7 of the latest session. `--calls` lists the exchanges; `unknown` are those without a
+    session. A conversation needs no capture: it is read from the transcript, or without one from
+    the capture. `--answer` waits for an answer that is being written; with `--json` it has usage,
+    turns, duration and cost, of the session or with `--turn` of one prompt. Long texts are
     shortened. On a terminal, a long output is shown in $PAGER, else in less.
     """
     parts: dict[Part, bool] = {
@@ -127,11 +145,30 @@ def command(
     }
     part = _part([name for name, given in parts.items() if given], headers, raw, as_json)
     wanted, number = session_and_call(session, number, captures)
+    of_exchange = number is not None or bool(part or raw or headers)
+    _check_view(answer, turn, calls, markdown, as_json, of_exchange)
+    if not of_exchange and not calls and wanted != UNKNOWN:
+        whole = find_session(wanted, captures, claude_dir)
+        view = ConversationView(
+            whole, captures, claude_dir, full=full, markdown=markdown, use_pager=not no_pager
+        )
+        if answer:
+            view.print_answer(turn, as_json=as_json)
+        elif as_json:
+            view.print_json()
+        else:
+            view.print()
+        return
+    if answer or markdown:
+        raise UserError("the exchanges of `unknown` are no conversation; leave out the option.")
     found = _found(wanted, captures, claude_dir)
     exchanges = session_exchanges(found.capture, found.session_id, ClaudeDir(claude_dir))
     if not exchanges and has_others(found.capture, found.session_id):
         raise UserError(no_captured_call(found))
-    list_command = session_command("show", found.session_id, captures, claude_dir)
+    is_unknown = found.session_id == UNKNOWN
+    list_command = session_command(
+        "show", found.session_id, captures, claude_dir, "" if is_unknown else "--calls"
+    )
     if number is None:
         if part or raw or headers:
             raise UserError(
@@ -154,6 +191,27 @@ def command(
         _print_json(shown)
     else:
         _print_text(shown)
+
+
+def _check_view(
+    answer: bool,
+    turn: int | None,
+    calls: bool,
+    markdown: bool,
+    as_json: bool,
+    of_exchange: bool,
+) -> None:
+    """Raise UserError if the options that choose a view of the session exclude each other."""
+    chosen = {"--answer": answer, "--calls": calls, "--markdown": markdown}
+    given = [name for name, is_given in chosen.items() if is_given]
+    if len(given) > 1:
+        raise UserError(f"{' and '.join(given)} exclude each other; give one of them.")
+    if given and of_exchange:
+        raise UserError(f"{given[0]} is about the whole session; leave out N and its options.")
+    if markdown and as_json:
+        raise UserError("--markdown and --json exclude each other; give one of them.")
+    if turn is not None and not answer:
+        raise UserError("--turn chooses an answer; give --answer too.")
 
 
 def _part(chosen: list[Part], headers: bool, raw: bool, as_json: bool) -> Part | None:

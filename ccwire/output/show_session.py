@@ -1,0 +1,126 @@
+"""`ccwire show` without a number: the conversation of a session, or its final answer."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from addon.hooks.answer_proof import key_beside, proves
+from addon.hooks.sessions import default_sessions_path, read_sessions
+from ccwire.capture_folders import CaptureFolders
+from ccwire.options import UserError
+from ccwire.output.hints import session_command
+from ccwire.output.redacted import redacted
+from ccwire.output.show_conversation import print_conversation, print_markdown
+from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
+from ccwire.session_argument import FoundSession, captured_session
+from ccwire.wire.times import moment
+from correlate.show.answer_json import answer_json
+from correlate.show.conversation import Item, conversation_items
+from correlate.show.final_answer import PromptAnswer
+from correlate.show.session_content import HookProof, SessionContent, SessionReader
+from correlate.transcript.locate import ClaudeDir
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationView:
+    """A session that was found, and how it is to be printed."""
+
+    session: FoundSession
+    captures: CaptureFolders
+    claude_dir: Path
+    full: bool = False
+    markdown: bool = False
+    use_pager: bool = True
+
+    def print(self) -> None:
+        content = self._reader().read()
+        items = self._items(content)
+        notes = self._notes(content, items)
+        if self.markdown:
+            page(partial(self._markdown, items, notes), use_pager=self.use_pager)
+        else:
+            page(partial(self._text, items, notes), use_pager=self.use_pager)
+
+    def print_json(self) -> None:
+        content = self._reader().read()
+        items = [item.to_json() for item in self._items(content)]
+        print_json({"session_id": content.session_id, "from": content.source, "items": items})
+
+    def print_answer(self, turn: int | None, *, as_json: bool) -> None:
+        content = self._reader().read_settled(self._proof())
+        answers = content.answers()
+        chosen = self._chosen(answers, turn)
+        if as_json:
+            print_json(answer_json(content, answers, chosen, alone=turn is not None))
+            return
+        if content.source != "transcript":
+            echo(f"ccwire: {_WIRE_ANSWER}", err=True)
+        # Other than a conversation, this is to be used as it is; secrets are still left out.
+        write_exactly(f"{redacted(chosen.text)}\n".encode("utf-8", "backslashreplace"))
+
+    def _chosen(self, answers: list[PromptAnswer], turn: int | None) -> PromptAnswer:
+        session_id = self.session.session_id
+        if turn is None:
+            answered = [answer for answer in answers if answer.parts]
+            if not answered:
+                raise UserError(f"session {session_id} has no answer yet; repeat this later.")
+            return answered[-1]
+        place = turn - 1 if turn > 0 else turn + len(answers)
+        if turn == 0 or not 0 <= place < len(answers):
+            has = f"1 to {len(answers)}" if answers else "none"
+            raise UserError(f"session {session_id} has no prompt {turn}; its prompts are {has}.")
+        if not answers[place].parts:
+            raise UserError(f"prompt {turn} of session {session_id} has no answer.")
+        return answers[place]
+
+    def _reader(self) -> SessionReader:
+        folder = self.session.folder
+        if folder is None:
+            try:
+                found = captured_session(self.session.session_id, self.captures, self.claude_dir)
+                folder = found.capture  # `unknown/`: the oldest clients name no session
+            except UserError:
+                folder = None
+        return SessionReader(self.session.session_id, folder, ClaudeDir(self.claude_dir))
+
+    def _items(self, content: SessionContent) -> list[Item]:
+        items = conversation_items(content.entries, content.agents, content.calls)
+        if items:
+            return items
+        calls = session_command(
+            "show", content.session_id, self.captures, self.claude_dir, "--calls"
+        )
+        raise UserError(
+            f"session {content.session_id} has no message yet; `{calls}` lists what was captured."
+        )
+
+    def _notes(self, content: SessionContent, items: list[Item]) -> list[str]:
+        notes = []
+        if content.source == "wire":
+            notes.append("From the wire: there is no transcript, and nothing before a compaction.")
+        if any(item.call is not None for item in items):
+            command = session_command(
+                "show", content.session_id, self.captures, self.claude_dir, "N"
+            )
+            notes.append(f"`{command}` shows exchange N.")
+        return notes
+
+    def _text(self, items: list[Item], notes: list[str], to: SafeConsole) -> None:
+        print_conversation(to, self.session.session_id, items, full=self.full, notes=notes)
+
+    def _markdown(self, items: list[Item], notes: list[str], to: SafeConsole) -> None:
+        print_markdown(to, self.session.session_id, items, full=self.full, notes=notes)
+
+    def _proof(self) -> HookProof | None:
+        """Return what the last Stop hook of the session recorded."""
+        path = default_sessions_path()
+        own = [e for e in read_sessions(path) if e.session_id == self.session.session_id]
+        proof = own[-1].last_answer if own else {}
+        at = moment(proof.get("at"))
+        if at is None:
+            return None
+        key = key_beside(str(path))
+        return HookProof(at, lambda message: proves(proof, message, key))
+
+
+_WIRE_ANSWER = "from the wire: the transcript does not have this answer."

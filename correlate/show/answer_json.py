@@ -1,0 +1,89 @@
+"""What a final answer took: tokens by class, calls, dollars and time. Pure.
+
+The usage of a call is the wire's where it was captured, else the transcript's, which may be a lower
+bound.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ccwire.wire.endpoints import CALL_KINDS
+from ccwire.wire.usage import Tokens
+from correlate.reconcile.match import join
+from correlate.reconcile.prices import price, usd_of_call
+from correlate.show.final_answer import PromptAnswer
+from correlate.show.session_content import SessionContent
+from correlate.transcript.finality import Finality, finality_of
+
+_SLACK = 0.5  # seconds that a prompt's line may be written after its call began
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    at: float | None
+    tokens: Tokens
+    finality: Finality
+    usd: float | None
+
+
+def answer_json(
+    content: SessionContent, answers: Sequence[PromptAnswer], chosen: PromptAnswer, *, alone: bool
+) -> dict[str, Any]:
+    """Return an answer with what it took; with `alone` its own turn, else the whole session."""
+    used = list(_used(content))
+    counted = [chosen] if alone else list(answers)
+    if alone:
+        used = [one for one in used if _within(one.at, chosen)]
+    started = next((one.started for one in counted if one.started is not None), None)
+    ended = max((one.ended for one in counted if one.ended is not None), default=None)
+    took = None if started is None or ended is None else max(round((ended - started) * 1000), 0)
+    usd = [one.usd for one in used]
+    return {
+        "session_id": content.session_id,
+        "text": chosen.text,
+        "is_error": chosen.is_error,
+        "stop_reason": chosen.stop_reason,
+        "model": chosen.model,
+        "turns": len(counted),
+        "calls": len(used),
+        "duration_ms": took,
+        "cost_usd": None if None in usd else sum(filter(None, usd)),
+        "usage": sum((one.tokens for one in used), Tokens()).to_usage(),
+        "finality": _least([one.finality for one in used]),
+        "from": content.source,
+    }
+
+
+def _used(content: SessionContent) -> Iterator[_Used]:
+    calls = sorted(
+        (call for call in content.exchanges if call.kind in CALL_KINDS),
+        key=lambda call: (call.started, call.sequence),
+    )
+    joined = join(calls, content.transcript.turns)
+    captured = [*(pair.call for pair in joined.pairs), *joined.calls_alone]
+    for call in captured:
+        usage = call.usage or call.usage_at_start
+        if call.kind == "messages" and usage:
+            finality: Finality = "exact" if call.usage and call.complete else "lower-bound"
+            yield _Used(call.started, Tokens.of(usage), finality, usd_of_call(call, usage))
+    for turn in joined.turns_alone:
+        if turn.synthetic:
+            continue
+        tokens = Tokens.of(turn.usage)
+        found = price(turn.model, turn.usage, tokens, turn.started)
+        usd = None if found is None else found.client_usd
+        yield _Used(turn.started, tokens, finality_of(turn.usage, turn.stop_reason), usd)
+
+
+def _within(at: float | None, answer: PromptAnswer) -> bool:
+    if at is None or answer.started is None:
+        return False
+    until = answer.until
+    return answer.started - _SLACK <= at and (until is None or at < until - _SLACK)
+
+
+def _least(found: Sequence[Finality]) -> Finality:
+    if not found or "unknown" in found:
+        return "unknown"
+    return "lower-bound" if "lower-bound" in found else "exact"

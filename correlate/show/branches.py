@@ -1,0 +1,123 @@
+"""The branches of a rewound conversation: which prompts were abandoned. Pure.
+
+The lines of a thread form a tree (`uuid`, `parentUuid`). A rewind gives a line a second child that
+is a prompt. The last line of the thread is on the live branch; prompts that it does not descend
+from are abandoned. Several answers, tool results or notes below one line are no branches: parallel
+tool calls have them. A line whose parent is not in the thread follows the line before it. Linear in
+the number of lines, and not recursive: a transcript may have a cycle or any depth.
+"""
+
+from collections.abc import Callable, Sequence
+
+from ccwire.wire.json_text import text
+from correlate.transcript.conversation import Entry
+
+
+def branch_of(
+    entries: Sequence[Entry], is_prompt: Callable[[Entry], bool]
+) -> tuple[list[int | None], dict[int, int | None]]:
+    """Return the abandoned branch of each entry, and where each abandoned branch leaves the rest.
+
+    Both are by index: a branch is named by the index of its first prompt, None is the live one; it
+    leaves at the last entry that both have, or at None if they have none in common.
+    """
+    parents = _parents(entries)
+    owners = _owners(entries, parents, is_prompt)
+    live = _line_of_descent(entries, parents, owners)
+    branches: dict[int | None, int | None] = {None: None}
+    for prompt in dict.fromkeys(owners):
+        if prompt is not None:
+            _assign(prompt, parents, owners, live, branches)
+    found = [branches[owner] for owner in owners]
+    starts = {branch for branch in found if branch is not None}
+    return found, {start: parents[start] for start in sorted(starts)}
+
+
+def _parents(entries: Sequence[Entry]) -> list[int | None]:
+    """Return the index of each entry's parent, None for a root."""
+    places: dict[str, int] = {}
+    for place, entry in enumerate(entries):
+        if entry.uuid is not None:
+            places.setdefault(entry.uuid, place)
+    is_tree = any(entry.parent_uuid in places for entry in entries if entry.parent_uuid)
+    found: list[int | None] = []
+    for place, entry in enumerate(entries):
+        before = place - 1 if place else None
+        named = entry.parent_uuid or text(entry.record.get("logicalParentUuid"))
+        parent = places.get(named) if named else None
+        is_root = is_tree and named is None and _names_no_parent(entry)
+        found.append(parent if parent is not None else None if is_root else before)
+    return found
+
+
+def _names_no_parent(entry: Entry) -> bool:
+    """Whether a conversation starts here, as after rewinding to its very beginning."""
+    record = entry.record
+    return entry.type == "user" and "parentUuid" in record and record["parentUuid"] is None
+
+
+def _owners(
+    entries: Sequence[Entry],
+    parents: Sequence[int | None],
+    is_prompt: Callable[[Entry], bool],
+) -> list[int | None]:
+    """Return for each entry the prompt that it descends from, itself included."""
+    owners: list[int | None] = [None] * len(entries)
+    known = [False] * len(entries)
+    for start in range(len(entries)):
+        path: list[int] = []
+        place: int | None = start
+        while place is not None and not known[place]:
+            known[place] = True  # in a cycle, the walk ends here
+            path.append(place)
+            if is_prompt(entries[place]):
+                owners[place] = place
+                break
+            place = parents[place]
+        owner = owners[place] if place is not None else None
+        for visited in path:
+            owners[visited] = owner
+    return owners
+
+
+def _line_of_descent(
+    entries: Sequence[Entry], parents: Sequence[int | None], owners: Sequence[int | None]
+) -> set[int]:
+    """Return the prompts that the last line descends from."""
+    spoken = (
+        place
+        for place in reversed(range(len(entries)))
+        if entries[place].type in ("user", "assistant") and owners[place] is not None
+    )
+    prompt = owners[last] if (last := next(spoken, None)) is not None else None
+    live: set[int] = set()
+    while prompt is not None and prompt not in live:
+        live.add(prompt)
+        parent = parents[prompt]
+        prompt = owners[parent] if parent is not None else None
+    return live
+
+
+def _assign(
+    prompt: int,
+    parents: Sequence[int | None],
+    owners: Sequence[int | None],
+    live: set[int],
+    branches: dict[int | None, int | None],
+) -> None:
+    """Note the branch of a prompt and of those above it: the topmost one that is not live."""
+    path: list[int] = []
+    seen: set[int] = set()
+    above: int | None = prompt
+    while above is not None and above not in branches and above not in live and above not in seen:
+        seen.add(above)
+        path.append(above)
+        parent = parents[above]
+        above = owners[parent] if parent is not None else None
+    if above in live:
+        branches[above] = None
+    branch = branches.get(above)
+    if branch is None and path:
+        branch = path[-1]
+    for visited in path:
+        branches[visited] = branch
