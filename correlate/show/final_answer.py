@@ -58,8 +58,8 @@ def prompt_answers(entries: Sequence[Entry]) -> list[PromptAnswer]:
         elif entry.type == "assistant":
             turns.append([entry])  # what came before was not recorded
     turns = [turn for turn in turns if not _is_local(turn)]
-    starts = [turn[0].timestamp for turn in turns[1:]]
-    return [_answered(turn, until) for turn, until in zip(turns, [*starts, None], strict=True)]
+    ends = [*(turn[0].timestamp for turn in turns[1:]), None] if turns else []
+    return [_answered(turn, until) for turn, until in zip(turns, ends, strict=True)]
 
 
 def _begins(entry: Entry) -> bool:

@@ -111,7 +111,7 @@ class SessionReader:
             if self._files().size != size or content.source == "wire":
                 size = self._files().size
                 content = self.read()
-        return self._completed(content)
+        return self._completed(content, proof)
 
     def _is_awaited(self, content: SessionContent, proof: HookProof | None, since: float) -> bool:
         last = content.answers()[-1:]
@@ -119,13 +119,18 @@ class SessionReader:
             return True
         if content.source == "wire":
             return False
-        if (call := _unwritten(content)) is not None and (call.ended or 0) > since:
-            return True
-        # A client may be at work for long: only lines that follow at once are waited for.
         is_open = not last or not last[0].is_whole
+        if (call := _unwritten(content)) is not None and (call.ended or 0) > since:
+            return is_open or call.request_class == "main"
+        # A client may be at work for long: only lines that follow at once are waited for.
         return is_open and _changed(self._files(), since)
 
-    def _completed(self, content: SessionContent) -> SessionContent:
+    def _completed(self, content: SessionContent, proof: HookProof | None) -> SessionContent:
+        """Add the newest answer on the wire, if the transcript lacks it and it is surely one.
+
+        Older clients send side calls that look like the conversation's own, such as one that
+        suggests the next prompt.
+        """
         call = _unwritten(content)
         last = max((entry.timestamp or 0 for entry in content.entries), default=0.0)
         if call is None or self._capture is None or (call.ended or 0) <= last:
@@ -133,8 +138,14 @@ class SessionReader:
         entry = answer_entry(self._capture, call)
         if entry is None:
             return content
-        entries = [*content.entries, entry]
-        return replace(content, entries=entries, source="transcript and wire")
+        completed = replace(
+            content, entries=[*content.entries, entry], source="transcript and wire"
+        )
+        known = content.answers()[-1:]
+        is_open = not known or not known[0].is_whole
+        is_proved = proof is not None and _has(completed.answers()[-1:], proof)
+        is_sure = is_open or is_proved or call.request_class == "main"
+        return completed if is_sure else content
 
     def _files(self) -> SessionFiles:
         """Return the files that can be opened: one of them may be anything, or be gone."""
