@@ -20,7 +20,7 @@ COMMANDS = {
     "proxy": "Start mitmproxy with the add-on, for clients that you start yourself.",
     "sessions": "List captured and running sessions.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
-    "show": "Show an exchange: what was sent, the answer, usage and timing.",
+    "show": "Show a conversation, its final answer, or an exchange.",
     "diff": "Compare a request with the previous one, and an answer with the transcript.",
     "report": "Write a session as one HTML page.",
     "watch": "Show calls as they happen, in the terminal.",

@@ -86,7 +86,7 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         if said is not None and is_notification(entry, said):
             parts += [] if current is None else [current]
             current, is_whole = None, False
-        elif entry.type == "user":
+        elif entry.type == "user" and entry.record.get("isCompactSummary") is not True:
             is_whole = said is not None and is_interruption(said)
         elif entry.type == "assistant":
             last = entry

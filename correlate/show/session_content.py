@@ -117,8 +117,8 @@ class SessionReader:
         last = content.answers()[-1:]
         if proof is not None and proof.at > since and not _has(last, proof):
             return True
-        if content.source == "wire":
-            return False
+        if content.source == "wire":  # a new session's file may have no message yet
+            return _changed(self._files(), since)
         is_open = not last or not last[0].is_whole
         if (call := _unwritten(content)) is not None and (call.ended or 0) > since:
             return is_open or call.request_class == "main"

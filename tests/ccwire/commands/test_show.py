@@ -517,3 +517,82 @@ def test_what_was_sent_is_shown_without_mitmproxy_and_prices(root: Path) -> None
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.endswith("\n[]\n")
+
+
+def conversation(root: Path, *, captured: bool = True) -> None:
+    made = MadeSession(SESSION)
+    made.prompt(f"Please look; my key is {SECRET}.")
+    made.call(("thinking", "tool_use"), texts=("Let me see.", "ls -l"))
+    made.tool_result(LONG)
+    made.call(texts=("It is all there.",))
+    made.write(root / "claude", root / "captures" if captured else None)
+    (root / "captures").mkdir(exist_ok=True)
+
+
+def test_without_a_number_the_conversation_is_shown(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    shown = printed(tmp_path, width=200)
+    assert shown.startswith(f"session {SESSION} · 1 prompt · 2026-")
+    assert "answer · exchange 1\n  thinking, 11 characters\n  Let me see.\n" in shown
+    assert '  Bash { "command": "ls -l", "description": "A made-up command" }\n' in shown
+    assert "    This is line 3 of the prompt.\n    … 3,002 more characters (--full)\n" in shown
+    assert shown.endswith("answer · exchange 2\n  It is all there.\n")
+    assert "my key is <redacted:" in shown and SECRET not in shown
+    assert "    This is line 100 of the prompt.\n" in printed(tmp_path, "--full", width=200)
+
+
+def test_a_conversation_needs_no_capture(tmp_path: Path) -> None:
+    conversation(tmp_path, captured=False)
+    shown = printed(tmp_path, SESSION[:8])
+    assert "It is all there." in shown and "exchange" not in shown
+    assert printed(tmp_path, SESSION, "--answer") == "It is all there.\n"
+    assert "has a transcript but no capture" in error(tmp_path, SESSION, "1")
+    assert "has a transcript but no capture" in error(tmp_path, SESSION, "--calls")
+
+
+def test_a_conversation_as_json(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    told = json.loads(printed(tmp_path, "--json"))
+    assert (told["session_id"], told["from"]) == (SESSION, "transcript")
+    items = told["items"]
+    assert [item["kind"] for item in items] == ["prompt", "thinking", "tool", "answer"]
+    assert (items[2]["result"], items[2]["title"], items[2]["call"]) == (LONG, "Bash", 1)
+
+
+def test_a_conversation_as_markdown(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    shown = printed(tmp_path, "--markdown", width=200)
+    assert shown.startswith("# Session 11111111\n")
+    assert "`Bash`\n```\n{" in shown and f"result, {len(LONG):,} characters:\n```\nThis is" in shown
+    assert shown.endswith("answer · exchange 2\n\nIt is all there.\n")
+
+
+def test_an_answer_with_its_account(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    told = json.loads(printed(tmp_path, "--answer", "--json"))
+    assert told["text"] == "It is all there."
+    assert (told["turns"], told["calls"], told["finality"]) == (1, 2, "exact")
+    assert told["usage"]["output_tokens"] == 200
+    assert told["duration_ms"] > 0 and told["cost_usd"] > 0
+    assert printed(tmp_path, "--answer", "--turn", "1") == "It is all there.\n"
+    assert printed(tmp_path, "--answer", "--turn", "-1") == "It is all there.\n"
+    for turn in ("0", "2", "-2"):
+        assert f"has no prompt {turn}; its prompts are 1 to 1." in error(
+            tmp_path, "--answer", "--turn", turn
+        )
+
+
+def test_a_session_that_is_not_answered_yet(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("Hello?")
+    path = made.write(tmp_path / "claude", tmp_path / "captures")
+    os.utime(path, (1.0, 1.0))
+    assert "has no answer yet" in error(tmp_path, "--answer")
+    assert "prompt 1 of session" in error(tmp_path, "--answer", "--turn", "1")
+
+
+def test_a_session_with_only_a_capture_is_shown_from_the_wire(root: Path) -> None:
+    (root / "claude").rename(root / "gone")
+    shown = printed(root, width=200)
+    assert "From the wire: there is no transcript" in shown
+    assert "It sta" in shown and "answer · exchange 4" in shown
