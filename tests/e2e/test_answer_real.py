@@ -11,7 +11,7 @@ from ccwire.demo.real.run import run_once
 from ccwire.demo.stand_in.scenario import Answer, Rule, Scenario, Text, When
 from ccwire.demo.stand_in.scenarios import named
 from ccwire.wire.usage import Tokens
-from tests.e2e.real_rig import NEWEST, VERSIONS, RealRig, real_rig
+from tests.e2e.real_rig import VERSIONS, RealRig, real_rig
 from tests.rig import until
 
 pytestmark = pytest.mark.real
@@ -85,7 +85,8 @@ def test_the_json_is_that_of_the_printed_result(version: str, tmp_path: Path) ->
         assert (told["text"], told["turns"], told["finality"]) == (result["result"], 1, "exact")
         billed = sum((Tokens.of(call.usage) for call in outcome.served), Tokens())
         assert Tokens.of(told["usage"]) == billed
-        if version == NEWEST:  # older ones do not know the prices of the model
+        # The dollars of 2.1.39 for its Sonnet calls differ from the list price of the same tokens.
+        if version != "2.1.39":
             assert told["cost_usd"] == pytest.approx(result["total_cost_usd"], abs=1e-12)
 
 
