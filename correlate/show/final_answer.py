@@ -33,6 +33,7 @@ class PromptAnswer:
     started: float | None
     ended: float | None  # of the last line of the answer
     until: float | None  # when the next prompt was given
+    message_id: str | None
     model: str | None
     stop_reason: str | None
     is_error: bool
@@ -106,6 +107,7 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         started=turn[0].timestamp,
         ended=last.timestamp if last is not None else None,
         until=until,
+        message_id=text(message.get("id")),
         model=text(message.get("model")),
         stop_reason=text(message.get("stop_reason")),
         is_error=is_error,

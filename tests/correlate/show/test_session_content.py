@@ -115,3 +115,33 @@ def test_a_placeholder_is_a_lower_bound(tmp_path: Path) -> None:
     answers = content.answers()
     account = answer_json(content, answers, answers[0], alone=False)
     assert (account["finality"], account["usage"]["output_tokens"]) == ("lower-bound", 2)
+
+
+def test_the_second_text_of_an_answer_is_waited_for(tmp_path: Path) -> None:
+    session = MadeSession(SESSION)
+    session.prompt("first")
+    session.call(("text", "text"), texts=("one", "two"))
+    (whole, last) = (list(session.lines), session.lines.pop())
+    path = session.write(tmp_path)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        session.lines[:] = whole
+        session.write(tmp_path)
+
+    patience = TranscriptWait(sleep=sleep, now=lambda: path.stat().st_mtime + 0.1 + len(slept))
+    content = SessionReader(SESSION, None, ClaudeDir(tmp_path)).read_settled(patience=patience)
+    assert (content.answers()[-1].text, len(slept)) == ("two", 1)
+    assert last["message"]["content"] == [{"type": "text", "text": "two"}]
+
+
+def test_an_answer_that_the_capture_has_whole_is_not_waited_for(tmp_path: Path) -> None:
+    def sleep(_: float) -> None:
+        raise AssertionError
+
+    reader = made(tmp_path, in_transcript=True)
+    (path,) = (tmp_path / "claude").rglob("*.jsonl")
+    now = path.stat().st_mtime
+    content = reader.read_settled(patience=TranscriptWait(sleep=sleep, now=lambda: now))
+    assert content.answers()[-1].text == "two"
