@@ -21,7 +21,7 @@ COMMANDS = {
     "sessions": "List sessions, captured or not.",
     "reconcile": "Account for every token: wire, transcript and cost record, call by call.",
     "spend": "Sum tokens and dollars by day, project, model and more.",
-    "show": "Show an exchange: what was sent, the answer, usage and timing.",
+    "show": "Show a conversation, its final answer, or an exchange.",
     "search": "Find texts in captures and transcripts, each where it first appeared.",
     "diff": "Compare a request with the previous one, and an answer with the transcript.",
     "report": "Write a session as one HTML page.",

@@ -185,7 +185,7 @@ def test_reconcile(demo: Demo) -> None:
 
 
 def test_show(demo: Demo) -> None:
-    listed = json.loads(demo.ccwire("show", "--json"))["exchanges"]
+    listed = json.loads(demo.ccwire("show", "--calls", "--json"))["exchanges"]
     number = next(str(one["sequence"]) for one in listed if one["usage"])
     assert "\n  usage input " in demo.ccwire("show", number)
     assert demo.ccwire("show", "latest", number, "--curl").startswith("head -c ")

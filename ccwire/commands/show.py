@@ -21,7 +21,6 @@ from ccwire.output.show import (
     print_request,
 )
 from ccwire.output.show_list import print_list
-from ccwire.output.show_session import ConversationView
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
 from ccwire.session_argument import (
     CapturedSession,
@@ -148,6 +147,9 @@ def command(
     of_exchange = number is not None or bool(part or raw or headers)
     _check_view(answer, turn, calls, markdown, as_json, of_exchange)
     if not of_exchange and not calls and wanted != UNKNOWN:
+        # Imports the price list, which an exchange does not need.
+        from ccwire.output.show_session import ConversationView
+
         whole = find_session(wanted, captures, claude_dir)
         view = ConversationView(
             whole, captures, claude_dir, full=full, markdown=markdown, use_pager=not no_pager

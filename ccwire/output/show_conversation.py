@@ -40,7 +40,7 @@ def print_conversation(
     facts = "".join(f" · {fact}" for fact in about if fact)
     to.print(Text.assemble(("session ", "bold"), session_id, facts))
     for note in notes:
-        to.print(Text(note, "dim"))
+        to.print(Text(note, "dim"), soft_wrap=True)
     previous: Item | None = None
     for item in items:
         indent = _STEP * min(item.depth, _DEEPEST)

@@ -231,7 +231,7 @@ def _answer_items(
     )
     for block in entry.blocks:
         kind, shown = block.get("type"), readable(block)
-        if kind in _RESULT_TYPES and block.get("tool_use_id") in results:
+        if kind in _RESULT_TYPES and text(block.get("tool_use_id")) in results:
             continue
         if kind == "text":
             yield replace(common, text=shown.text)

@@ -33,6 +33,7 @@ class PromptAnswer:
     started: float | None
     ended: float | None  # of the last line of the answer
     until: float | None  # when the next prompt was given
+    message_id: str | None
     model: str | None
     stop_reason: str | None
     is_error: bool
@@ -58,8 +59,8 @@ def prompt_answers(entries: Sequence[Entry]) -> list[PromptAnswer]:
         elif entry.type == "assistant":
             turns.append([entry])  # what came before was not recorded
     turns = [turn for turn in turns if not _is_local(turn)]
-    starts = [turn[0].timestamp for turn in turns[1:]]
-    return [_answered(turn, until) for turn, until in zip(turns, [*starts, None], strict=True)]
+    ends = [*(turn[0].timestamp for turn in turns[1:]), None] if turns else []
+    return [_answered(turn, until) for turn, until in zip(turns, ends, strict=True)]
 
 
 def _begins(entry: Entry) -> bool:
@@ -86,7 +87,7 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         if said is not None and is_notification(entry, said):
             parts += [] if current is None else [current]
             current, is_whole = None, False
-        elif entry.type == "user":
+        elif entry.type == "user" and entry.record.get("isCompactSummary") is not True:
             is_whole = said is not None and is_interruption(said)
         elif entry.type == "assistant":
             last = entry
@@ -106,6 +107,7 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         started=turn[0].timestamp,
         ended=last.timestamp if last is not None else None,
         until=until,
+        message_id=text(message.get("id")),
         model=text(message.get("model")),
         stop_reason=text(message.get("stop_reason")),
         is_error=is_error,

@@ -22,6 +22,8 @@ from correlate.transcript.conversation import Entry, read_conversation
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.reader import Transcript, read_transcript
 
+_QUIET = 0.3  # seconds without a new line, after which an answer is taken to be complete
+
 Source = Literal["transcript", "wire", "transcript and wire"]
 
 
@@ -104,28 +106,45 @@ class SessionReader:
         content = self.read()
         size = self._files().size
         for _ in range(patience.tries):
-            since = patience.now() - patience.recent
-            if not self._is_awaited(content, proof, since):
+            if not self._is_awaited(content, proof, patience):
                 break
             patience.sleep(patience.pause)
             if self._files().size != size or content.source == "wire":
                 size = self._files().size
                 content = self.read()
-        return self._completed(content)
+        return self._completed(content, proof)
 
-    def _is_awaited(self, content: SessionContent, proof: HookProof | None, since: float) -> bool:
+    def _is_awaited(
+        self, content: SessionContent, proof: HookProof | None, patience: TranscriptWait
+    ) -> bool:
+        now = patience.now()
+        since = now - patience.recent
         last = content.answers()[-1:]
-        if proof is not None and proof.at > since and not _has(last, proof):
-            return True
-        if content.source == "wire":
-            return False
-        if (call := _unwritten(content)) is not None and (call.ended or 0) > since:
-            return True
-        # A client may be at work for long: only lines that follow at once are waited for.
+        if proof is not None and proof.at > since:
+            return not _has(last, proof)
+        if content.source == "wire":  # a new session's file may have no message yet
+            return _changed(self._files(), since)
         is_open = not last or not last[0].is_whole
-        return is_open and _changed(self._files(), since)
+        call = _unwritten(content)
+        if call is not None and (call.ended or 0) > since and not is_open:
+            return call.request_class == "main"
+        if not _changed(self._files(), since):
+            return call is not None and (call.ended or 0) > since
+        # A client may be at work for long: only lines that follow soon are waited for.
+        if is_open:
+            return True
+        texts = _texts_on_the_wire(content, last[0])
+        if texts is not None:
+            return _texts_written(content, last[0]) < texts
+        # One line per block: older clients write it when the block ends, and the stop reason last.
+        return last[0].stop_reason is None or _changed(self._files(), now - _QUIET)
 
-    def _completed(self, content: SessionContent) -> SessionContent:
+    def _completed(self, content: SessionContent, proof: HookProof | None) -> SessionContent:
+        """Add the newest answer on the wire, if the transcript lacks it and it is surely one.
+
+        Older clients send side calls that look like the conversation's own, such as one that
+        suggests the next prompt.
+        """
         call = _unwritten(content)
         last = max((entry.timestamp or 0 for entry in content.entries), default=0.0)
         if call is None or self._capture is None or (call.ended or 0) <= last:
@@ -133,8 +152,14 @@ class SessionReader:
         entry = answer_entry(self._capture, call)
         if entry is None:
             return content
-        entries = [*content.entries, entry]
-        return replace(content, entries=entries, source="transcript and wire")
+        completed = replace(
+            content, entries=[*content.entries, entry], source="transcript and wire"
+        )
+        known = content.answers()[-1:]
+        is_open = not known or not known[0].is_whole
+        is_proved = proof is not None and _has(completed.answers()[-1:], proof)
+        is_sure = is_open or is_proved or call.request_class == "main"
+        return completed if is_sure else content
 
     def _files(self) -> SessionFiles:
         """Return the files that can be opened: one of them may be anything, or be gone."""
@@ -173,6 +198,22 @@ def _unwritten(content: SessionContent) -> Exchange | None:
     newest = max(own, key=lambda call: call.ended or call.started)
     names = {text(message_of(entry).get("id")) for entry in content.entries}
     return None if newest.message_id in names else newest
+
+
+def _texts_on_the_wire(content: SessionContent, answer: PromptAnswer) -> int | None:
+    """Return how many texts the answer's message has by the capture; None if it is not there."""
+    calls = (call for call in content.exchanges if call.complete and call.message_id)
+    own = [call for call in calls if call.message_id == answer.message_id]
+    return (own[-1].blocks or {}).get("text", 0) if own else None
+
+
+def _texts_written(content: SessionContent, answer: PromptAnswer) -> int:
+    return sum(
+        block.get("type") == "text"
+        for entry in content.entries
+        if text(message_of(entry).get("id")) == answer.message_id
+        for block in entry.blocks
+    )
 
 
 def _changed(files: SessionFiles, since: float) -> bool:

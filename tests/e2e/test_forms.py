@@ -27,6 +27,8 @@ RUNS = {
     "sessions": ["sessions", "sessions --json", "sessions --all"],
     "show": [
         f"show {SESSION}",
+        f"show {SESSION} --answer",
+        f"show {SESSION} --calls",
         f"show {SESSION} {{call}}",
         f"show {SESSION} {{call}} --full",
         f"show {SESSION} {{call}} --json",

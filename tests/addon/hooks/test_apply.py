@@ -245,3 +245,13 @@ def test_the_hook_and_the_capture_agree_on_session_ids(value: str) -> None:
     except PayloadError:
         accepted = False
     assert accepted is is_session_id(value)
+
+
+def test_a_stop_keeps_the_proof_of_the_last_answer_until_the_next_prompt() -> None:
+    proof = {"length": 3, "hash": "aa"}
+    stop = _event("Stop", last_answer=proof, last_assistant_message="yes")
+    (entry,) = _after((START, CLIENT), (stop, CLIENT))
+    assert entry["metadata"]["last_answer"] == {**proof, "at": 2.0}
+    assert "yes" not in str(entry)
+    (entry,) = _after((_event("UserPromptSubmit"), CLIENT), start=[entry])
+    assert "last_answer" not in entry["metadata"]

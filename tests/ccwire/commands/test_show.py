@@ -111,8 +111,8 @@ def error(root: Path, *arguments: str) -> str:
     return ran.stderr.removeprefix("ccwire: ").strip()
 
 
-def test_without_a_number_the_exchanges_are_listed(root: Path) -> None:
-    rows = [line.split() for line in printed(root, width=160).splitlines()[2:7]]
+def test_the_exchanges_are_listed(root: Path) -> None:
+    rows = [line.split() for line in printed(root, "--calls", width=160).splitlines()[2:7]]
     assert [(row[0], row[2], row[4]) for row in rows] == [
         ("1", "messages", "200"),
         ("2", "event_logging", "200"),
@@ -122,11 +122,12 @@ def test_without_a_number_the_exchanges_are_listed(root: Path) -> None:
     ]
     assert "This is line 1 of" in " ".join(rows[0])
     assert rows[1][-1] == "/api/event_logging/batch"
-    assert printed(root, "latest") == printed(root, SESSION[:4]) == printed(root)
+    listed = printed(root, "--calls")
+    assert printed(root, "latest", "--calls") == printed(root, SESSION[:4], "--calls") == listed
 
 
 def test_the_list_has_room_for_the_prompt(root: Path) -> None:
-    first = printed(root, width=80).splitlines()[2]
+    first = printed(root, "--calls", width=80).splitlines()[2]
     assert "This is line 1 of the p" in first and first.endswith("…")
 
 
@@ -137,7 +138,7 @@ def table(printed_list: str) -> list[str]:
 
 
 def test_the_list_in_full_cuts_nothing(root: Path) -> None:
-    header, first, *_ = table(printed(root, "--full", width=60))
+    header, first, *_ = table(printed(root, "--calls", "--full", width=60))
     names = ("#", "time", "kind", "model", "status", "input", "output", "last prompt or path")
     assert header.split() == " ".join(names).split()
     assert first.endswith(" ".join(LONG.split()))
@@ -151,13 +152,13 @@ def test_the_calls_of_a_subagent_are_marked(tmp_path: Path, width: int) -> None:
     made.call(agent_id="a1b2c3d4e5f6", in_transcript=False)
     made.call(agent_id="a7", agent_type="Explore", in_transcript=False)
     made.write(tmp_path / "claude", tmp_path / "captures")
-    header, *rows = table(printed(tmp_path, width=width))
+    header, *rows = table(printed(tmp_path, "--calls", width=width))
     at = header.index("agent")
     assert [row[at : at + 8].strip() for row in rows[:3]] == ["", "a1b2c3d4", "Explore"]
 
 
 def test_the_list_as_json(root: Path) -> None:
-    listed = json.loads(printed(root, "--json"))
+    listed = json.loads(printed(root, "--calls", "--json"))
     assert listed["session_id"] == SESSION
     assert [one["sequence"] for one in listed["exchanges"]] == [1, 2, 3, 4, 5]
     assert listed["exchanges"][0]["last_user_text"].startswith("This is line 1")
@@ -290,8 +291,9 @@ def test_a_recorded_session_is_the_same_packed(recorded: Recorded, tmp_path: Pat
     folder.mkdir(parents=True)
     for path in (recorded.captures / RECORDED).iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
-    numbers = [one["sequence"] for one in json.loads(printed(tmp_path, "--json"))["exchanges"]]
-    calls = [(), *((str(number),) for number in numbers)]
+    listed = json.loads(printed(tmp_path, "--calls", "--json"))
+    numbers = [one["sequence"] for one in listed["exchanges"]]
+    calls = [(), ("--calls",), *((str(number),) for number in numbers)]
     before = [printed(tmp_path, *arguments) for arguments in calls]
     pack_session(folder, now=float("inf"))
     assert [printed(tmp_path, *arguments) for arguments in calls] == before
@@ -337,7 +339,7 @@ def test_an_exchange_in_flight(root: Path) -> None:
     path.write_bytes(orjson.dumps(request({"messages": []}) | head | target))
     next(folder.glob("0002_resp_*")).unlink()
     (folder / path.name.replace("_req_", "_resp_").replace(".json", ".part")).write_bytes(b"")
-    assert "in flight" in printed(root)
+    assert "in flight" in printed(root, "--calls")
     shown = printed(root, "2")
     assert " · in flight\n" in shown
     assert shown.endswith("\nThe answer is not stored yet: the exchange is in flight.\n")
@@ -367,7 +369,7 @@ def without_capture(root: Path) -> None:
     (unknown / EXCHANGES).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in calls))
 
 
-@pytest.mark.parametrize("arguments", [(), ("1",), ("1", "--raw"), ("--json",)])
+@pytest.mark.parametrize("arguments", [("--calls",), ("1",), ("1", "--raw"), ("--calls", "--json")])
 def test_a_session_whose_capture_is_gone(root: Path, arguments: tuple[str, ...]) -> None:
     without_capture(root)
     sentence = f"session {SESSION} has a transcript but no captured call; if it was captured, "
@@ -410,12 +412,13 @@ def test_a_hint_names_the_folders_that_were_given(
 ) -> None:
     captures, claude = root / "captures", root / "claude"
     where = f"--captures {captures} --claude-dir {claude}"
-    assert f"`ccwire show 11111111 N {where}` shows one" in printed(root, width=300)
+    assert f"`ccwire show 11111111 N {where}` shows one" in printed(root, "--calls", width=300)
     for arguments in (("99",), ("--request",)):
-        assert f"`ccwire show 11111111 {where}` lists them." in error(root, *arguments)
+        assert f"`ccwire show 11111111 --calls {where}` lists them." in error(root, *arguments)
     monkeypatch.setenv("CCWIRE_CAPTURES", str(captures))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(claude))
-    assert "`ccwire show 11111111 N` shows one" in CliRunner().invoke(main, ["show"]).stdout
+    ran = CliRunner().invoke(main, ["show", "--calls"])
+    assert "`ccwire show 11111111 N` shows one" in ran.stdout
 
 
 def test_a_run_is_named_in_a_hint_as_it_may_be_given(tmp_path: Path) -> None:
@@ -456,6 +459,10 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(root: Path) -> None:
         (("1", "--headers", "--message", "1"), "--headers has no effect with --message"),
         (("--request",), "give the number of the exchange to show; `"),
         (("--raw",), "give the number of the exchange to show; `"),
+        (("--answer", "--calls"), "--answer and --calls exclude each other"),
+        (("1", "--answer"), "--answer is about the whole session; leave out N"),
+        (("--markdown", "--json"), "--markdown and --json exclude each other"),
+        (("--turn", "1"), "--turn chooses an answer; give --answer too."),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(
@@ -468,12 +475,14 @@ def test_a_session_without_exchanges(root: Path) -> None:
     (root / "captures" / SESSION / EXCHANGES).write_bytes(b"")
     for path in (root / "captures" / SESSION).glob("000*"):
         path.unlink()
-    assert printed(root).strip() == f"session {SESSION} · 0 exchanges"
+    assert printed(root, "--calls").strip() == f"session {SESSION} · 0 exchanges"
     assert "has no exchange yet" in error(root, "1")
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-@pytest.mark.parametrize("arguments", [(), ("1",), ("1", "--headers"), ("3",), ("1", "--events")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--calls",), ("1",), ("1", "--headers"), ("3",), ("1", "--events")]
+)
 def test_the_lines_fit_the_terminal(root: Path, width: int, arguments: tuple[str, ...]) -> None:
     lines = printed(root, *arguments, width=width).splitlines()
     lines = [line for line in lines if not line.startswith("`ccwire show ")]  # to be copied whole
@@ -508,3 +517,82 @@ def test_what_was_sent_is_shown_without_mitmproxy_and_prices(root: Path) -> None
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.endswith("\n[]\n")
+
+
+def conversation(root: Path, *, captured: bool = True) -> None:
+    made = MadeSession(SESSION)
+    made.prompt(f"Please look; my key is {SECRET}.")
+    made.call(("thinking", "tool_use"), texts=("Let me see.", "ls -l"))
+    made.tool_result(LONG)
+    made.call(texts=("It is all there.",))
+    made.write(root / "claude", root / "captures" if captured else None)
+    (root / "captures").mkdir(exist_ok=True)
+
+
+def test_without_a_number_the_conversation_is_shown(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    shown = printed(tmp_path, width=200)
+    assert shown.startswith(f"session {SESSION} · 1 prompt · 2026-")
+    assert "answer · exchange 1\n  thinking, 11 characters\n  Let me see.\n" in shown
+    assert '  Bash { "command": "ls -l", "description": "A made-up command" }\n' in shown
+    assert "    This is line 3 of the prompt.\n    … 3,002 more characters (--full)\n" in shown
+    assert shown.endswith("answer · exchange 2\n  It is all there.\n")
+    assert "my key is <redacted:" in shown and SECRET not in shown
+    assert "    This is line 100 of the prompt.\n" in printed(tmp_path, "--full", width=200)
+
+
+def test_a_conversation_needs_no_capture(tmp_path: Path) -> None:
+    conversation(tmp_path, captured=False)
+    shown = printed(tmp_path, SESSION[:8])
+    assert "It is all there." in shown and "exchange" not in shown
+    assert printed(tmp_path, SESSION, "--answer") == "It is all there.\n"
+    assert "has a transcript but no capture" in error(tmp_path, SESSION, "1")
+    assert "has a transcript but no capture" in error(tmp_path, SESSION, "--calls")
+
+
+def test_a_conversation_as_json(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    told = json.loads(printed(tmp_path, "--json"))
+    assert (told["session_id"], told["from"]) == (SESSION, "transcript")
+    items = told["items"]
+    assert [item["kind"] for item in items] == ["prompt", "thinking", "tool", "answer"]
+    assert (items[2]["result"], items[2]["title"], items[2]["call"]) == (LONG, "Bash", 1)
+
+
+def test_a_conversation_as_markdown(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    shown = printed(tmp_path, "--markdown", width=200)
+    assert shown.startswith("# Session 11111111\n")
+    assert "`Bash`\n```\n{" in shown and f"result, {len(LONG):,} characters:\n```\nThis is" in shown
+    assert shown.endswith("answer · exchange 2\n\nIt is all there.\n")
+
+
+def test_an_answer_with_its_account(tmp_path: Path) -> None:
+    conversation(tmp_path)
+    told = json.loads(printed(tmp_path, "--answer", "--json"))
+    assert told["text"] == "It is all there."
+    assert (told["turns"], told["calls"], told["finality"]) == (1, 2, "exact")
+    assert told["usage"]["output_tokens"] == 200
+    assert told["duration_ms"] > 0 and told["cost_usd"] > 0
+    assert printed(tmp_path, "--answer", "--turn", "1") == "It is all there.\n"
+    assert printed(tmp_path, "--answer", "--turn", "-1") == "It is all there.\n"
+    for turn in ("0", "2", "-2"):
+        assert f"has no prompt {turn}; its prompts are 1 to 1." in error(
+            tmp_path, "--answer", "--turn", turn
+        )
+
+
+def test_a_session_that_is_not_answered_yet(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("Hello?")
+    path = made.write(tmp_path / "claude", tmp_path / "captures")
+    os.utime(path, (1.0, 1.0))
+    assert "has no answer yet" in error(tmp_path, "--answer")
+    assert "prompt 1 of session" in error(tmp_path, "--answer", "--turn", "1")
+
+
+def test_a_session_with_only_a_capture_is_shown_from_the_wire(root: Path) -> None:
+    (root / "claude").rename(root / "gone")
+    shown = printed(root, width=200)
+    assert "From the wire: there is no transcript" in shown
+    assert "It sta" in shown and "answer · exchange 4" in shown

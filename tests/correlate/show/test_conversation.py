@@ -1,0 +1,267 @@
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from correlate.show.conversation import AgentLink, Item, conversation_items
+from correlate.show.final_answer import prompt_answers
+from correlate.transcript.conversation import Entry, read_conversation
+from correlate.transcript.locate import SessionFiles
+from lab.made_session import write_lines
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def user(uuid: str, parent: str | None, content: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": "user", "content": content}
+    return {"type": "user", "uuid": uuid, "parentUuid": parent, "message": message, **more}
+
+
+def says(uuid: str, parent: str | None, *blocks: Any, **more: Any) -> dict[str, Any]:
+    content = [{"type": "text", "text": b} if isinstance(b, str) else b for b in blocks]
+    message = {"role": "assistant", "id": f"msg_{uuid}", "content": content}
+    return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": message, **more}
+
+
+def tool(name: str, **given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": name, "name": "Task", "input": given}
+
+
+def result(name: str, content: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": name, "content": content}]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def read(*lines: dict[str, Any]) -> tuple[Entry, ...]:
+        path = tmp_path / f"{SESSION}.jsonl"
+        write_lines(path, list(lines))
+        return read_conversation(SessionFiles(SESSION, (path,))).entries
+
+    return read
+
+
+def shown(items: list[Item]) -> list[tuple[str, str, int | None]]:
+    return [(item.kind, item.text, item.branch) for item in items]
+
+
+def test_an_abandoned_branch_is_before_the_prompt_that_replaced_it(read: Any) -> None:
+    entries = read(
+        user("1", None, "first"),
+        says("2", "1", "one"),
+        user("3", "2", "wrong way"),
+        says("4", "3", "two"),
+        user("5", "2", "right way"),
+        says("6", "5", "three"),
+    )
+    assert shown(conversation_items(entries, {}, {})) == [
+        ("prompt", "first", None),
+        ("answer", "one", None),
+        ("branch", "branch 1, abandoned by a rewind", 1),
+        ("prompt", "wrong way", 1),
+        ("answer", "two", 1),
+        ("live", "the conversation goes on here", None),
+        ("prompt", "right way", None),
+        ("answer", "three", None),
+    ]
+    assert [(a.prompt, a.text) for a in prompt_answers(entries)] == [
+        ("first", "one"),
+        ("right way", "three"),
+    ]
+
+
+def test_a_rewind_to_the_beginning_is_a_branch(read: Any) -> None:
+    entries = read(
+        user("1", None, "old"), says("2", "1", "a"), user("3", None, "new"), says("4", "3", "b")
+    )
+    assert [kind for kind, _, _ in shown(conversation_items(entries, {}, {}))] == [
+        "branch", "prompt", "answer", "live", "prompt", "answer",
+    ]  # fmt: skip
+
+
+def test_lines_without_a_tree_are_one_branch(read: Any) -> None:
+    entries = read(user("1", None, "a"), says("2", None, "b"), user("3", None, "c"))
+    assert [branch for _, _, branch in shown(conversation_items(entries, {}, {}))] == [None] * 3
+
+
+def test_parallel_tool_calls_are_no_branches(read: Any) -> None:
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", tool("t1")),
+        says("3", "2", tool("t2")),
+        user("4", "2", result("t1", "one")),
+        user("5", "3", result("t2", "two")),
+        says("6", "5", "done"),
+    )
+    items = conversation_items(entries, {}, {"msg_6": 9})
+    assert [(item.kind, item.result, item.branch) for item in items] == [
+        ("prompt", None, None),
+        ("tool", "one", None),
+        ("tool", "two", None),
+        ("answer", None, None),
+    ]
+    assert items[-1].call == 9
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_subagent_is_below_the_tool_call_that_launched_it(read: Any, linked: bool) -> None:
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", tool("t1", prompt="look")),
+        user("a", None, "look", agentId="x", isSidechain=True),
+        says("b", "a", "seen", agentId="x", isSidechain=True),
+        user("3", "2", result("t1", "seen")),
+        says("4", "3", "done"),
+    )
+    agents = {"x": AgentLink("Explore", "t1" if linked else None)}
+    items = conversation_items(entries, agents, {})
+    assert [(item.kind, item.depth, item.agent_id) for item in items] == [
+        ("prompt", 0, None),
+        ("tool", 0, None),
+        ("agent", 1, "x"),
+        ("prompt", 1, "x"),
+        ("answer", 1, "x"),
+        ("answer", 0, None),
+    ]
+
+
+def test_an_unnamed_sidechain_is_an_agent(read: Any) -> None:
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", tool("t1", prompt="look")),
+        user("abcdefgh-1", None, "look", isSidechain=True),
+        says("b", "abcdefgh-1", "seen", isSidechain=True),
+        says("4", "2", "done"),
+    )
+    items = conversation_items(entries, {}, {})
+    assert [item.agent_id for item in items if item.depth] == ["sidechain-abcdefgh"] * 3
+
+
+def test_agents_that_launch_each_other_are_each_shown_once(read: Any) -> None:
+    entries = read(
+        says("a", None, tool("ta", prompt="b"), agentId="a"),
+        says("b", None, tool("tb", prompt="a"), agentId="b"),
+    )
+    agents = {"a": AgentLink(None, "tb"), "b": AgentLink(None, "ta")}
+    items = conversation_items(entries, agents, {})
+    assert [item.agent_id for item in items if item.kind == "agent"] == ["a", "b"]
+
+
+def test_a_compaction_and_its_summary_are_no_answer(read: Any) -> None:
+    boundary = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": "3",
+        "parentUuid": None,
+        "logicalParentUuid": "2",
+        "compactMetadata": {"trigger": "auto", "preTokens": 9000, "postTokens": 70},
+    }
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", "the answer"),
+        boundary,
+        user("4", "3", "a summary", isCompactSummary=True),
+    )
+    items = conversation_items(entries, {}, {})
+    assert [item.kind for item in items] == ["prompt", "answer", "compaction", "summary"]
+    assert items[2].facts == {"trigger": "auto", "pre_tokens": 9000, "post_tokens": 70}
+    (answer,) = prompt_answers(entries)
+    assert (answer.text, answer.is_whole) == ("the answer", True)
+
+
+def test_a_cycle_ends(read: Any) -> None:
+    entries = read(
+        user("1", "2", "a"), says("2", "1", "b"), user("3", "4", "c"), user("4", "3", "d")
+    )
+    items = conversation_items(entries, {}, {})
+    assert sorted(item.text for item in items if item.kind in ("prompt", "answer")) == list("abcd")
+
+
+def test_many_branches_and_a_deep_chain_take_linear_time(read: Any) -> None:
+    def seconds(size: int) -> float:
+        lines = [user("0", None, "go")]
+        for number in range(1, size):
+            lines.append(user(str(number), "0", f"branch {number}"))
+        for number in range(size, 2 * size):
+            lines.append(says(str(number), str(number - 1), "deep"))
+        entries = read(*lines)
+        started = time.process_time()
+        items = conversation_items(entries, {}, {})
+        assert sum(item.kind == "branch" for item in items) == size - 2
+        return time.process_time() - started
+
+    small = max(seconds(1000), 0.01)
+    assert seconds(8000) < 40 * small  # 64 times if it were quadratic
+
+
+def test_the_last_text_block_is_the_answer(read: Any) -> None:
+    entries = read(user("1", None, "go"), says("2", "1", "First.\n", "Second.  "))
+    assert prompt_answers(entries)[0].text == "Second.  "
+
+
+def test_lines_without_ids_have_an_answer(read: Any) -> None:
+    bare = [{"type": "text", "text": word} for word in ("one", "two")]
+    lines = [{"type": "assistant", "message": {"content": [block]}} for block in bare]
+    entries = read({"type": "user", "message": {"content": "go"}}, *lines)
+    assert [answer.text for answer in prompt_answers(entries)] == ["two"]
+
+
+def test_an_error_of_the_client_is_the_answer(read: Any) -> None:
+    error = says("3", "2", "Prompt is too long", isApiErrorMessage=True)
+    error["message"]["model"] = "<synthetic>"
+    entries = read(user("1", None, "go"), says("2", "1", "Some text."), error)
+    (answer,) = prompt_answers(entries)
+    assert (answer.text, answer.is_error) == ("Prompt is too long", True)
+    assert conversation_items(entries, {}, {})[-1].synthetic
+
+
+def test_answers_to_background_tasks_are_parts_of_the_answer(read: Any) -> None:
+    origin = {"kind": "task-notification"}
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", "Under way."),
+        user("3", "2", "<task-notification>x</task-notification>", origin=origin),
+        says("4", "3", "Done."),
+    )
+    assert [answer.text for answer in prompt_answers(entries)] == ["Under way.\n\nDone."]
+
+
+def test_a_turn_limit_is_the_answer(read: Any) -> None:
+    attachment = {"type": "max_turns_reached", "maxTurns": 3}
+    limit = {"type": "attachment", "uuid": "4", "parentUuid": "3", "attachment": attachment}
+    entries = read(
+        user("1", None, "go"), says("2", "1", tool("t")), user("3", "2", result("t", "x")), limit
+    )
+    (answer,) = prompt_answers(entries)
+    assert (answer.text, answer.is_error) == ("Error: Reached max turns (3)", True)
+
+
+def test_a_command_of_the_client_is_no_prompt(read: Any) -> None:
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", "done"),
+        user("3", "2", "<command-name>/exit</command-name>"),
+        user("4", "3", "<local-command-stdout>Bye</local-command-stdout>"),
+    )
+    assert [answer.text for answer in prompt_answers(entries)] == ["done"]
+
+
+def test_a_tool_call_after_the_last_text_is_not_the_end(read: Any) -> None:
+    entries = read(user("1", None, "go"), says("2", "1", "Let me look."), says("3", "2", tool("t")))
+    (answer,) = prompt_answers(entries)
+    assert (answer.text, answer.is_whole) == ("Let me look.", False)
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", ["a"], {"x": []}, True])
+def test_any_type_in_any_field_is_read(read: Any, value: Any) -> None:
+    names = ("uuid", "parentUuid", "message", "origin", "timestamp", "attachment", "requestId")
+    kinds = ("user", "assistant", "system", "attachment")
+    lines = [{"type": kind, name: value} for kind in kinds for name in names]
+    blocks = [{"type": kind, "text": value, "id": value, "name": value, "input": value,
+               "tool_use_id": value, "content": value, "thinking": value}
+              for kind in ("text", "tool_use", "tool_result", "thinking", "odd")]  # fmt: skip
+    lines += [{"type": kind, "message": {"id": value, "content": blocks}} for kind in kinds]
+    entries = read(*lines)
+    conversation_items(entries, {}, {})
+    prompt_answers(entries)

@@ -1,0 +1,147 @@
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+
+from ccwire.wire.format import Exchange, file_name
+from correlate.reconcile.session import TranscriptWait
+from correlate.show.answer_json import answer_json
+from correlate.show.session_content import HookProof, SessionReader
+from correlate.transcript.locate import ClaudeDir
+from lab.made_session import MadeSession
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def store(folder: Path, call: Exchange, messages: list[object], said: str) -> None:
+    request = {"body": {"type": "json", "data": {"messages": messages}}}
+    response = {"message": {"content": [{"type": "text", "text": said}]}}
+    (folder / file_name(call.sequence, "req", call.path)).write_bytes(orjson.dumps(request))
+    (folder / file_name(call.sequence, "resp", call.path)).write_bytes(orjson.dumps(response))
+
+
+def made(root: Path, *, in_transcript: bool, request_class: str | None = "main") -> SessionReader:
+    session = MadeSession(SESSION)
+    session.prompt("first")
+    session.call(texts=("one",), messages=1)
+    session.prompt("second")
+    call = session.call(
+        texts=("two",), in_transcript=in_transcript, messages=3, request_class=request_class
+    )
+    session.write(root / "claude", root / "captures")
+    folder = root / "captures" / SESSION
+    messages: list[object] = [
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": [{"type": "text", "text": "one"}]},
+        {"role": "user", "content": "second"},
+    ]
+    store(folder, call, messages, "two")
+    return SessionReader(SESSION, folder, ClaudeDir(root / "claude"))
+
+
+def test_a_session_without_a_transcript_is_read_from_the_wire(tmp_path: Path) -> None:
+    made(tmp_path, in_transcript=True)
+    reader = SessionReader(SESSION, tmp_path / "captures" / SESSION, ClaudeDir(tmp_path / "none"))
+    content = reader.read()
+    assert content.source == "wire"
+    assert [(a.prompt, a.text) for a in content.answers()] == [("first", "one"), ("second", "two")]
+    assert [entry.record["requestId"] is not None for entry in content.entries] == [
+        False, True, False, True,
+    ]  # fmt: skip
+
+
+def test_an_answer_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=False)
+    ended = reader.read().exchanges[-1].ended or 0.0
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            made(tmp_path, in_transcript=True)
+
+    patience = TranscriptWait(sleep=sleep, now=lambda: ended + 1)
+    content = reader.read_settled(patience=patience)
+    assert (content.source, content.answers()[-1].text) == ("transcript", "two")
+    assert len(slept) == 3
+
+
+def test_an_answer_that_never_arrives_is_taken_from_the_wire(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=False)
+    content = reader.read_settled(patience=TranscriptWait(tries=0))
+    assert (content.source, content.answers()[-1].text) == ("transcript and wire", "two")
+
+
+def test_an_old_session_is_not_waited_for(tmp_path: Path) -> None:
+    def sleep(_: float) -> None:
+        raise AssertionError
+
+    reader = made(tmp_path, in_transcript=False)
+    last = reader.read().exchanges[-1].ended or 0.0
+    (path,) = (tmp_path / "claude").rglob("*.jsonl")
+    now = path.stat().st_mtime + last + 100
+    reader.read_settled(patience=TranscriptWait(sleep=sleep, now=lambda: now))
+
+
+def test_what_the_hook_saw_is_waited_for(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=True)
+    slept: list[float] = []
+    patience = TranscriptWait(tries=5, sleep=slept.append, now=lambda: 1e11)
+    proof = HookProof(1e11, lambda message: message == "three")
+    reader.read_settled(proof, patience)
+    assert len(slept) == 5
+    slept.clear()
+    reader.read_settled(replace(proof, is_of=lambda message: message == "two"), patience)
+    assert slept == []
+
+
+def test_the_account_of_a_turn_and_of_the_session(tmp_path: Path) -> None:
+    content = made(tmp_path, in_transcript=True).read()
+    answers = content.answers()
+    whole = answer_json(content, answers, answers[-1], alone=False)
+    assert (whole["turns"], whole["calls"], whole["usage"]["output_tokens"]) == (2, 2, 200)
+    assert (whole["text"], whole["finality"], whole["stop_reason"]) == ("two", "exact", "end_turn")
+    first = answer_json(content, answers, answers[0], alone=True)
+    assert (first["turns"], first["calls"], first["text"]) == (1, 1, "one")
+    assert 0 < first["cost_usd"] < whole["cost_usd"]
+
+
+def test_a_placeholder_is_a_lower_bound(tmp_path: Path) -> None:
+    session = MadeSession(SESSION, final=False)
+    session.prompt("first")
+    session.call(texts=("one",))
+    session.write(tmp_path)
+    content = SessionReader(SESSION, None, ClaudeDir(tmp_path)).read()
+    answers = content.answers()
+    account = answer_json(content, answers, answers[0], alone=False)
+    assert (account["finality"], account["usage"]["output_tokens"]) == ("lower-bound", 2)
+
+
+def test_the_second_text_of_an_answer_is_waited_for(tmp_path: Path) -> None:
+    session = MadeSession(SESSION)
+    session.prompt("first")
+    session.call(("text", "text"), texts=("one", "two"))
+    (whole, last) = (list(session.lines), session.lines.pop())
+    path = session.write(tmp_path)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        session.lines[:] = whole
+        session.write(tmp_path)
+
+    patience = TranscriptWait(sleep=sleep, now=lambda: path.stat().st_mtime + 0.1 + len(slept))
+    content = SessionReader(SESSION, None, ClaudeDir(tmp_path)).read_settled(patience=patience)
+    assert (content.answers()[-1].text, len(slept)) == ("two", 1)
+    assert last["message"]["content"] == [{"type": "text", "text": "two"}]
+
+
+def test_an_answer_that_the_capture_has_whole_is_not_waited_for(tmp_path: Path) -> None:
+    def sleep(_: float) -> None:
+        raise AssertionError
+
+    reader = made(tmp_path, in_transcript=True)
+    (path,) = (tmp_path / "claude").rglob("*.jsonl")
+    now = path.stat().st_mtime
+    content = reader.read_settled(patience=TranscriptWait(sleep=sleep, now=lambda: now))
+    assert content.answers()[-1].text == "two"
