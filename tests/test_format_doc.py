@@ -1,7 +1,9 @@
 """docs/format.md lists every file and field that is written, and no other."""
 
 import io
+import json
 import re
+import subprocess
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -12,6 +14,7 @@ from typing import Any, Literal
 import pytest
 from click.testing import CliRunner
 
+from addon.claude_settings.hooks_text import hook_command
 from addon.hooks import handle, sessions_file
 from addon.hooks.apply import FIELDS
 from addon.identity.session import Identity
@@ -239,10 +242,13 @@ def test_an_index_line_has_the_documented_values() -> None:
     assert parse_json(encode_line(entry, [(3, 4)])) == values
 
 
-def test_the_sessions_map_has_the_documented_fields(recorded: Recorded) -> None:
+def test_the_sessions_map_has_the_documented_fields(recorded: Recorded, tmp_path: Path) -> None:
     documented = section("sessions.json")
-    value = parse_json(recorded.sessions.read_bytes())
-    assert found_in(iter([value]), documented) == set(documented)
+    newer = tmp_path / "sessions.json"  # the recorded release's Stop hook does not tell the answer
+    stop = {"hook_event_name": "Stop", "session_id": "s-1", "last_assistant_message": "yes"}
+    subprocess.run(hook_command(newer), shell=True, input=json.dumps(stop), text=True, check=True)
+    values = [parse_json(path.read_bytes()) for path in (recorded.sessions, newer)]
+    assert found_in(iter(values), documented) == set(documented)
 
 
 def test_the_register_of_folders_has_the_documented_fields(tmp_path: Path) -> None:

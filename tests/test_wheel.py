@@ -186,9 +186,18 @@ def test_reconcile(demo: Demo) -> None:
 
 def test_show(demo: Demo) -> None:
     listed = json.loads(demo.ccwire("show", "--calls", "--json"))["exchanges"]
+    assert demo.ccwire("show", "--answer")
     number = next(str(one["sequence"]) for one in listed if one["usage"])
     assert "\n  usage input " in demo.ccwire("show", number)
     assert demo.ccwire("show", "latest", number, "--curl").startswith("head -c ")
+
+
+def test_spend(demo: Demo) -> None:
+    assert json.loads(demo.ccwire("spend", "--by", "model", "--json"))["rows"]
+
+
+def test_search(demo: Demo) -> None:
+    assert json.loads(demo.ccwire("search", "the", "-i", "--json"))
 
 
 def test_diff(demo: Demo) -> None:

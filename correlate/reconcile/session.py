@@ -278,6 +278,7 @@ def _claim(totals: ClientTotals) -> Witness:
         usd=totals.usd,
         residual=Tokens(),
         cause="uncaptured",
+        tells_ages=totals.tells_ages,
         evidence=("no call was captured to compare the client's own total with",),
     )
 

@@ -118,7 +118,7 @@ def test_a_damaged_register_leaves_the_rest(
 
 def test_a_folder_that_is_gone_is_dropped_quietly(three: Path, ccwire_home: Path) -> None:
     shutil.rmtree(three / "project")
-    result = invoke("sessions", "--json")
+    result = invoke("sessions", "--captured", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     assert {row["session_id"] for row in json.loads(result.stdout)["sessions"]} == {ONE, THREE}
     assert registered(ccwire_home) == []

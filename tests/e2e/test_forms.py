@@ -44,6 +44,7 @@ RUNS = {
         f"reconcile {SESSION} --json",
         "reconcile --all",
     ],
+    "spend": ["spend", "spend --by model,agent --json", "spend --by session --csv"],
     "search": ["search one", "search agent -i --json", "search the -i --count"],
     "diff": [f"diff {SESSION}", f"diff {SESSION} --json"],
     "report": [f"report {SESSION} -o {{tmp}}/report.html"],

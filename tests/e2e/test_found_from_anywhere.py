@@ -75,7 +75,7 @@ class Machine:
         }
 
     def sessions(self, **environment: str) -> set[str]:
-        listed = self.ccwire("sessions", "--json", cwd=Path("/"), **environment)
+        listed = self.ccwire("sessions", "--captured", "--json", cwd=Path("/"), **environment)
         assert listed.stderr == ""
         return {row["session_id"] for row in json.loads(listed.stdout)["sessions"]}
 

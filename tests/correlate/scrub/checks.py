@@ -26,6 +26,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Not beside a digit: in there it is a piece of an id, and two ids may share one by chance.
 WORD = re.compile(r"(?<![^\W_])[^\W\d_]{4,}(?![^\W_])")
 _ID_FIELDS = ("session_id", "agent_id", "request_id", "message_id", "tool_use_id", "parent")
+_TEXTS = ("description", "summary")  # written by a person or a model: replaced letter by letter
 
 
 def scrub(captures: Path, claude_dir: Path, session: str, target: Path) -> Copied:
@@ -44,7 +45,7 @@ def reconcile(captures: Path, claude_dir: Path, session: str) -> dict[str, Any]:
 
 
 def assert_same_but_for_ids(original: dict[str, Any], copy: dict[str, Any]) -> None:
-    """Assert that each id was replaced consistently and that nothing else differs."""
+    """Assert that ids and texts were replaced consistently and that nothing else differs."""
     renamed: dict[str, str] = {}
     for old, new in _ids(original, copy):
         assert renamed.setdefault(old, new) == new
@@ -63,7 +64,7 @@ def _ids(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(old, list):
         for ours, theirs in zip(old, new, strict=True):
             yield from _ids(ours, theirs, key)
-    elif key in _ID_FIELDS and isinstance(old, str):
+    elif key in (*_ID_FIELDS, *_TEXTS) and isinstance(old, str) and old:
         yield old, new
     elif key == "evidence" and isinstance(old, str):
         yield from zip(_UUID.findall(old), _UUID.findall(new), strict=True)
