@@ -25,11 +25,11 @@ def print_spend(to: SafeConsole, by: Sequence[str], rows: Sequence[Row], total: 
         *(FittedColumn(name, 0, len(name), least=10) for name in by),
         FittedColumn("dollars", 1, 7, right=True),
         FittedColumn("output", 2, 6, right=True),
-        FittedColumn("input", 3, 5, right=True),
-        FittedColumn("cache write", 4, 11, right=True),
-        FittedColumn("cache read", 4, 10, right=True),
-        FittedColumn("calls", 5, 5, right=True),
-        FittedColumn("exact", 6, 5, right=True),
+        FittedColumn("input", 4, 5, right=True),
+        FittedColumn("cache write", 5, 11, right=True),
+        FittedColumn("cache read", 5, 10, right=True),
+        FittedColumn("calls", 6, 5, right=True),
+        FittedColumn("exact", 3, 5, right=True),
     ]
     cells = [_cells(by, row) for row in rows]
     if to.is_terminal:
