@@ -12,7 +12,7 @@ from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted, redacted_values
-from ccwire.output.show import (
+from ccwire.output.show.exchange import (
     Detail,
     print_answer,
     print_events,
@@ -20,7 +20,7 @@ from ccwire.output.show import (
     print_message,
     print_request,
 )
-from ccwire.output.show_list import print_list
+from ccwire.output.show.exchange_list import print_list
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
 from ccwire.session_argument import (
     CapturedSession,
@@ -148,7 +148,7 @@ def command(
     _check_view(answer, turn, calls, markdown, as_json, of_exchange)
     if not of_exchange and not calls and wanted != UNKNOWN:
         # Imports the price list, which an exchange does not need.
-        from ccwire.output.show_session import ConversationView
+        from ccwire.output.show.session import ConversationView
 
         whole = find_session(wanted, captures, claude_dir)
         view = ConversationView(

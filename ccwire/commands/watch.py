@@ -11,8 +11,8 @@ from ccwire.capture_folders import CaptureFolders, find_capture_folders
 from ccwire.command_name import command_line
 from ccwire.options import UserError, future_captures_option, json_option, raw_option
 from ccwire.output.terminal import console, echo, print_json
-from ccwire.output.watch_frame import FrameView
-from ccwire.output.watch_screen import LiveScreen, ScreenEnded
+from ccwire.output.watch.frame import FrameView
+from ccwire.output.watch.screen import LiveScreen, ScreenEnded
 from correlate.watch.frame import SeenCall, View, call_json, frame
 from correlate.watch.tail import CaptureTail
 

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from ccwire.cli import main
 from ccwire.demo.stand_in.scenarios import named
-from ccwire.output.watch_frame import FrameView
+from ccwire.output.watch.frame import FrameView
 from ccwire.wire.format import EXCHANGES, MANIFEST, Manifest
 from correlate.watch.frame import InFlight, View, frame
 from correlate.watch.tail import CaptureTail

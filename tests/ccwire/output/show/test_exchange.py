@@ -2,7 +2,7 @@
 
 import io
 
-from ccwire.output.show import Detail, print_events, print_message, print_request
+from ccwire.output.show.exchange import Detail, print_events, print_message, print_request
 from ccwire.output.terminal import SafeConsole
 from correlate.show.answer import ShownEvent
 from correlate.show.request import shown_message, shown_request

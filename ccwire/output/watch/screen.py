@@ -1,7 +1,7 @@
 """The terminal of the live view: uses the alternate screen, reads keys, restores the terminal.
 
 The terminal is restored however the view ends: by a key, by Ctrl-C, or by a signal. The layout is
-in `ccwire.output.watch_frame`.
+in `ccwire.output.watch.frame`.
 """
 
 import os
@@ -16,7 +16,7 @@ from types import FrameType
 from rich.console import Console
 from rich.live import Live
 
-from ccwire.output.watch_frame import FrameView
+from ccwire.output.watch.frame import FrameView
 from correlate.watch.frame import Frame
 
 try:

@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.cells import cell_len
 from rich.text import Text
 
-from ccwire.output.show_list import status_text
+from ccwire.output.show.exchange_list import status_text
 from ccwire.output.tables import count, numbered
 from ccwire.output.terminal import SafeConsole, safe
 from ccwire.wire.format import Exchange, short_id

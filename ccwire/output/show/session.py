@@ -10,7 +10,7 @@ from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError
 from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted
-from ccwire.output.show_conversation import print_conversation, print_markdown
+from ccwire.output.show.conversation import print_conversation, print_markdown
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
 from ccwire.session_argument import FoundSession, captured_session
 from ccwire.wire.times import moment
