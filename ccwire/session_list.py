@@ -21,7 +21,7 @@ from ccwire.wire.format import Exchange, Manifest
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.captures.size import folder_bytes
 from correlate.transcript.finality import Finality
-from correlate.transcript.lineage import FirstAnswers, Lineage, was_resumed
+from correlate.transcript.lineage import FirstAnswers, HookRecords, lineage_of
 from correlate.transcript.locate import ClaudeDir, first_cwd, first_time
 from correlate.transcript.reader import Transcript, read_transcript
 from correlate.transcript.titles import title_of
@@ -336,7 +336,8 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
     versions = (manifest.claude_versions if manifest else []) or (
         list(transcript.versions) if transcript else []
     )
-    lineage = _lineage(session, transcript, origins)
+    origin = origins.origin(session.transcript) if session.transcript else None
+    lineage = lineage_of(transcript, origin, hook_records(session.entries))
     return SessionRow(
         session_id=session.session_id,
         title=title_of(session.transcript, clean) if session.transcript else None,
@@ -359,15 +360,11 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
     )
 
 
-def _lineage(session: SessionHead, transcript: Transcript | None, origins: FirstAnswers) -> Lineage:
-    origin = origins.origin(session.transcript) if session.transcript else None
-    processes = {(e.pid, e.process_created_at) for e in session.entries if e.pid is not None}
-    versions = transcript.versions if transcript and origin is None else ()
-    return Lineage(
-        forked_from=origin,
-        resumed=was_resumed((e.source for e in session.entries), len(processes), len(versions)),
-        compactions=len(transcript.compactions) if transcript else 0,
-    )
+def hook_records(entries: Iterable[SessionEntry]) -> HookRecords:
+    """Return what the hooks recorded of one session."""
+    entries = list(entries)
+    processes = {(e.pid, e.process_created_at) for e in entries if e.pid is not None}
+    return HookRecords([entry.source for entry in entries], len(processes))
 
 
 def _judged(row: SessionRow, folder: Path | None, verdicts: VerdictCache) -> SessionRow:

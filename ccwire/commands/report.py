@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from addon.hooks.sessions import default_sessions_path, read_sessions
 from addon.storage.home import REPORTS, find_home, make_home, report_name
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, raw_option
@@ -14,11 +15,13 @@ from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import echo
 from ccwire.session_argument import LATEST, FoundSession, any_session
+from ccwire.session_list import hook_records
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model
 from correlate.report.page import render
 from correlate.report.source import Source, content_size, read_source
+from correlate.transcript.lineage import HookRecords
 from correlate.transcript.locate import ClaudeDir
 
 
@@ -97,4 +100,9 @@ def _source(session: FoundSession, reconciler: SessionReconciler, claude: Claude
     with progress_bar("transcripts", files.size) as advance:
         account = reconciler.reconcile(folder, session_id, progress=advance)
     with progress_bar("captures", content_size(account)) as advance:
-        return read_source(folder, account, claude, advance, redacted)
+        return read_source(folder, account, claude, advance, redacted, _hooks(session_id))
+
+
+def _hooks(session_id: str) -> HookRecords:
+    every = read_sessions(default_sessions_path())
+    return hook_records(entry for entry in every if entry.session_id == session_id)

@@ -304,6 +304,8 @@ def figures_text(session: Reconciliation) -> str:
             f"tools: {tools}" if tools else "no tools",
             f"{context}, {count(found.context_peak)} at its peak",
         ]
+    if found.thinking_tokens:
+        parts.append(f"{count(found.thinking_tokens)} output tokens for thinking")
     if found.cache_share is not None:
         parts.append(f"{found.cache_share:.0%} of the prompt tokens from the cache")
     if found.files_written:

@@ -18,7 +18,7 @@ from ccwire.wire.counting import (
     is_count,
     token_class,
 )
-from ccwire.wire.json_text import as_list
+from ccwire.wire.json_text import as_dict, as_list
 
 # Values that the client writes for fields that the API did not send.
 _DEFAULTS: tuple[object, ...] = (None, 0, "", "standard", "not_available")
@@ -204,6 +204,12 @@ def differences(wire: RawUsage | None, transcript: RawUsage | None) -> tuple[Dif
 
 def output_of(usage: RawUsage | None) -> int | None:
     value = (usage or {}).get("output_tokens")
+    return value if is_count(value) else None
+
+
+def thinking_of(usage: RawUsage | None) -> int | None:
+    """Return the output tokens spent on thinking, where the API counts them apart."""
+    value = as_dict((usage or {}).get("output_tokens_details")).get("thinking_tokens")
     return value if is_count(value) else None
 
 

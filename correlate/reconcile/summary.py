@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ccwire.wire.usage import Tokens
+from ccwire.wire.usage import Tokens, thinking_of
 from correlate.reconcile.result import Finding, Reconciliation
 
 _WRITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -26,6 +26,7 @@ class Summary:
     context_last: int
     context_peak: int
     cache_share: float | None  # share of prompt tokens read from the cache
+    thinking_tokens: int | None  # of the output; None where the API does not count them apart
 
 
 def summarize(session: Reconciliation) -> Summary:
@@ -46,7 +47,14 @@ def summarize(session: Reconciliation) -> Summary:
         context_last=contexts[-1] if contexts else 0,
         context_peak=max(contexts, default=0),
         cache_share=prompts.cache_share,
+        thinking_tokens=_thinking(own),
     )
+
+
+def _thinking(findings: list[Finding]) -> int | None:
+    usages = (finding.wire_usage or finding.transcript_usage for finding in findings)
+    counted = [count for usage in usages if (count := thinking_of(usage)) is not None]
+    return sum(counted) if counted else None
 
 
 def _main_thread(findings: list[Finding]) -> list[Finding]:

@@ -11,13 +11,14 @@ from typing import Any
 from ccwire.wire.safe_text import visible
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.as_json import session_json
-from correlate.reconcile.result import Finding, label
+from correlate.reconcile.result import Finding, Reconciliation, label
 from correlate.reconcile.verdicts import VERDICTS
+from correlate.report.client_files import client_files
 from correlate.report.fit import Clean
 from correlate.report.headline import headline_of
 from correlate.report.request_sizes import PARTS
 from correlate.report.source import NamedRequest, Source
-from correlate.report.threads import cache_drops, lane_of, lanes_of, outcome_of
+from correlate.report.threads import Lane, cache_drops, lane_of, lanes_of, outcome_of
 
 Model = dict[str, Any]
 
@@ -42,19 +43,25 @@ def page_model(source: Source, other: Source | None = None, clean: Clean = str) 
         "token_classes": _token_classes(),
         "token_groups": _token_groups(),
         "about": _about(source, reconciled),
-        "lanes": [asdict(lane) for lane in lanes_of(session.findings, session.agents, clean)],
+        "lanes": [asdict(lane) for lane in _lanes(session, clean)],
         "calls": [_call(finding, source, drops) for finding in session.calls],
         "turns": [
             {**_row(finding), "pieces": pieces, **more}
             for (finding, pieces), more in zip(turns, _turn_calls(source), strict=True)
         ],
         "compactions": sorted(session.compacted_at),
+        "client_files": client_files(source.about, clean),
         "parts": list(PARTS),
         "verdicts": {name: asdict(meaning) for name, meaning in VERDICTS.items()},
         "requests": _requests(source.requests),
         "missing": [visible(problem) for problem in source.problems],
         "compare": None if other is None else _other(other),
     }
+
+
+def _lanes(session: Reconciliation, clean: Clean) -> tuple[Lane, ...]:
+    described = {agent.agent_id: agent.description for agent in session.agent_details}
+    return lanes_of(session.findings, session.agents, clean, described)
 
 
 def _about(source: Source, reconciled: Model) -> Model:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 _SCRIPTS = (
     "scripts/values.js",
     "scripts/dom.js",
+    "scripts/client_files.js",
     "scripts/overview.js",
     "scripts/charts/scale.js",
     "scripts/charts/timeline.js",

@@ -4,7 +4,7 @@ Reads request and response files and transcript lines. Keeps only one request pe
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,11 @@ from correlate.report.fit import Clean
 from correlate.report.request_sizes import RequestSizes, request_sizes
 from correlate.report.threads import MAIN, lane_of
 from correlate.report.uncaptured import Asked, asked_before, drawn_times
+from correlate.transcript.about import About, read_about
+from correlate.transcript.conversation import read_conversation
+from correlate.transcript.lineage import HookRecords
 from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd
-from correlate.transcript.reader import Progress
+from correlate.transcript.reader import Progress, read_transcript
 from correlate.transcript.titles import title_of
 from correlate.transcript.turns import TranscriptPlace, Turn
 
@@ -72,6 +75,7 @@ class Source:
     requests: tuple[NamedRequest, ...]
     problems: tuple[str, ...]
     turn_calls: Sequence[Mapping[str, Any]] = ()  # turns as calls, if nothing was captured
+    about: About
 
 
 def read_source(
@@ -80,16 +84,19 @@ def read_source(
     claude: ClaudeDir,
     progress: Progress | None = None,
     clean: Clean = str,
+    hooks: HookRecords = HookRecords(),  # noqa: B008, it is frozen
 ) -> Source:
     """Read a session; `progress` is called with bytes that add up to `content_size`.
 
-    `clean` redacts texts that are cut, so that no part of a secret remains.
+    `clean` redacts texts that are cut, so that no part of a secret remains. `hooks` is what the
+    session's hooks recorded.
     """
     if folder is None:
-        cwd, transcripts = None, claude.session(session.session_id).main
+        cwd, files = None, claude.session(session.session_id)
     else:
         cwd = session_manifest(folder, session.session_id).cwd
-        transcripts = transcript_files(claude, folder, session.session_id).main
+        files = transcript_files(claude, folder, session.session_id)
+    transcripts = files.main
     reader = _SourceReader(folder, len(session.findings), progress or (lambda _: None), clean)
     if not transcripts:
         reader.problems.append("This session's main thread has no transcript.")
@@ -98,7 +105,7 @@ def read_source(
     }
     turn_calls: list[Mapping[str, Any]] = []
     if not session.is_captured:
-        turn_calls = reader.turn_calls(session, claude.session(session.session_id))
+        turn_calls = reader.turn_calls(session, files)
     return Source(
         session=session,
         totals=totals_of(session),
@@ -109,7 +116,17 @@ def read_source(
         requests=reader.requests.chosen(),
         problems=tuple(reader.problems),
         turn_calls=turn_calls,
+        about=_about(claude, files, hooks),
     )
+
+
+def _about(claude: ClaudeDir, files: SessionFiles, hooks: HookRecords) -> About:
+    main = replace(files, agents=())
+    try:
+        entries = read_conversation(main).entries
+    except OSError:  # named as a damaged line by whoever reads the turns
+        entries = ()
+    return read_about(claude, read_transcript(files), entries, hooks)
 
 
 def content_size(session: Reconciliation) -> int:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
+from ccwire.wire.safe_text import visible
 from ccwire.wire.vocabulary import one_of
 from correlate.reconcile.result import Finding
 
@@ -14,15 +16,17 @@ _SIDE_KINDS = ("auxiliary", "count_tokens", "other-program")
 Outcome = Literal["answered", "retried", "failed", "aborted", "cut"]
 
 _ENDED_BADLY: tuple[Outcome, ...] = ("retried", "failed", "aborted")
+_LONGEST_TASK = 200
 _LEAST_CACHED = 1024  # the API does not cache shorter prefixes
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One thread: the main one, the side calls, or a subagent by its id."""
+    """One thread: the main one, the side calls, or a subagent by its id and its task."""
 
     id: str
     name: str
+    description: str | None = None
 
 
 def lane_of(finding: Finding) -> str:
@@ -36,16 +40,21 @@ def lanes_of(
     findings: Iterable[Finding],
     types: Mapping[str, str | None],
     clean: Callable[[str], str] = str,
+    described: Mapping[str, str | None] = MappingProxyType({}),
 ) -> tuple[Lane, ...]:
     """Return the threads: main, then side calls, then subagents in order of appearance.
 
-    `clean` redacts an id before it is cut.
+    `clean` redacts an id or a task before it is cut.
     """
     ids = dict.fromkeys(lane_of(finding) for finding in findings)
     first = [lane for lane in (MAIN, SIDE) if lane in ids]
     names = {MAIN: "main", SIDE: "side calls"}
     return tuple(
-        Lane(lane, names.get(lane) or _agent_name(clean(lane), types.get(lane)))
+        Lane(
+            lane,
+            names.get(lane) or _agent_name(clean(lane), types.get(lane)),
+            visible(clean(task))[:_LONGEST_TASK] if (task := described.get(lane)) else None,
+        )
         for lane in dict.fromkeys([*first, *ids])
     )
 

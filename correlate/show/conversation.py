@@ -7,13 +7,15 @@ accounting needs is in `correlate.transcript.reader`; this keeps texts.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ccwire.wire.format import SYNTHETIC_MODEL
 from ccwire.wire.json_text import as_dict, text, whole
 from correlate.report.blocks import content_text, readable
-from correlate.show.branches import branch_of
+from correlate.transcript.branches import RESULT_TYPES, branch_of, is_prompt, speaks, threads_of
 from correlate.transcript.conversation import Entry
+from correlate.transcript.records import Compaction, compaction_facts, typed
 from correlate.transcript.titles import CLIENT_TAG
 
 ItemKind = Literal[
@@ -22,7 +24,6 @@ ItemKind = Literal[
 ]  # fmt: skip
 _INTERRUPTED = "[Request interrupted"
 _NOTIFICATION = "<task-notification>"
-_RESULT_TYPES = ("tool_result", "web_search_tool_result", "web_fetch_tool_result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,50 +65,31 @@ class AgentLink:
     description: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a line's items need from elsewhere: results by tool use id, exchanges, compactions."""
+
+    results: Mapping[str, tuple[str, bool]]
+    calls: Mapping[str, int]
+    compactions: Mapping[tuple[Path | None, int], Compaction]
+
+
 def conversation_items(
     entries: Sequence[Entry],
     agents: Mapping[str, AgentLink],
     calls: Mapping[str, int],
+    compactions: Sequence[Compaction] = (),
 ) -> list[Item]:
     """Return the conversation; `calls` are the numbers of exchanges by message and request id."""
     threads = threads_of(entries)
-    results = _results(entries)
-    items = {name: _thread_items(lines, results, calls) for name, lines in threads.items()}
+    known = _Known(_results(entries), calls, {(one.path, one.line): one for one in compactions})
+    items = {name: _thread_items(lines, known) for name, lines in threads.items()}
     return list(_nested(items, _launched(items, agents), agents))
-
-
-def threads_of(entries: Sequence[Entry]) -> dict[str | None, list[Entry]]:
-    """Return the lines by agent, None is the main thread; a copied line is there once.
-
-    Older clients write agents into the session's file without naming them: such an agent is named
-    after its first line, as `correlate.transcript.reader` does.
-    """
-    found: dict[str | None, list[Entry]] = {None: []}
-    chains: dict[str, str] = {}
-    seen: set[str] = set()
-    for entry in entries:
-        if entry.uuid is not None:
-            if entry.uuid in seen:
-                continue
-            seen.add(entry.uuid)
-        agent = entry.agent_id
-        if agent is None and entry.sidechain:
-            agent = chains.get(entry.parent_uuid or "") or f"sidechain-{(entry.uuid or '')[:8]}"
-            if entry.uuid is not None:
-                chains[entry.uuid] = agent
-        found.setdefault(agent, []).append(entry)
-    return found
 
 
 def prompt_text(entry: Entry) -> str | None:
     """Return what a user line says to the model; None if it is a tool's result or no user line."""
-    if entry.type != "user" or entry.record.get("isCompactSummary") is True:
-        return None
-    blocks = entry.blocks
-    if any(block.get("type") in _RESULT_TYPES for block in blocks):
-        return None
-    texts = [readable(block).text for block in blocks]
-    return "\n".join(texts) if texts else None
+    return "\n".join(readable(block).text for block in entry.blocks) if speaks(entry) else None
 
 
 def is_note(entry: Entry, said: str) -> bool:
@@ -141,33 +123,24 @@ def is_synthetic(entry: Entry) -> bool:
     return is_error or message_of(entry).get("model") == SYNTHETIC_MODEL
 
 
-def is_prompt(entry: Entry) -> bool:
-    said = prompt_text(entry)
-    return said is not None and entry.record.get("isMeta") is not True
-
-
 def _results(entries: Sequence[Entry]) -> dict[str, tuple[str, bool]]:
     found: dict[str, tuple[str, bool]] = {}
     for entry in entries:
         for block in entry.blocks:
             name = block.get("tool_use_id")
-            if block.get("type") in _RESULT_TYPES and isinstance(name, str):
+            if block.get("type") in RESULT_TYPES and isinstance(name, str):
                 found[name] = (content_text(block.get("content")), block.get("is_error") is True)
     return found
 
 
-def _thread_items(
-    lines: Sequence[Entry],
-    results: Mapping[str, tuple[str, bool]],
-    calls: Mapping[str, int],
-) -> list[Item]:
+def _thread_items(lines: Sequence[Entry], known: _Known) -> list[Item]:
     """Return a thread's items; an abandoned branch is before the prompt that replaced it."""
     branches, leaves = branch_of(lines, is_prompt)
     numbers = {start: number for number, start in enumerate(leaves, 1)}
     apart: dict[int, list[Item]] = {}
     live: list[tuple[int, list[Item]]] = []
     for place, entry in enumerate(lines):
-        made = list(_entry_items(entry, results, calls))
+        made = list(_entry_items(entry, known))
         branch = branches[place]
         if branch is None:
             live.append((place, made))
@@ -198,12 +171,10 @@ def _apart(number: int, items: list[Item]) -> list[Item]:
     return [Item(kind="branch", text=mark, branch=number), *items]
 
 
-def _entry_items(
-    entry: Entry, results: Mapping[str, tuple[str, bool]], calls: Mapping[str, int]
-) -> Iterator[Item]:
+def _entry_items(entry: Entry, known: _Known) -> Iterator[Item]:
     at = entry.timestamp
     if entry.type in ("assistant", "tool_use"):
-        yield from _answer_items(entry, results, calls)
+        yield from _answer_items(entry, known)
     elif entry.type == "user":
         said = prompt_text(entry)
         if said is not None:
@@ -211,14 +182,13 @@ def _entry_items(
         elif entry.record.get("isCompactSummary") is True:
             yield Item(kind="summary", text=content_text(message_of(entry).get("content")), at=at)
     elif entry.type == "system" and entry.subtype == "compact_boundary":
-        yield _compaction(entry)
+        yield _compaction(entry, known.compactions.get((entry.path, entry.line)))
     elif entry.type == "system" and entry.subtype == "api_error":
         yield _api_error(entry)
 
 
-def _answer_items(
-    entry: Entry, results: Mapping[str, tuple[str, bool]], calls: Mapping[str, int]
-) -> Iterator[Item]:
+def _answer_items(entry: Entry, known: _Known) -> Iterator[Item]:
+    results, calls = known.results, known.calls
     message_id = text(message_of(entry).get("id"))
     common = Item(
         kind="answer",
@@ -231,7 +201,7 @@ def _answer_items(
     )
     for block in entry.blocks:
         kind, shown = block.get("type"), readable(block)
-        if kind in _RESULT_TYPES and text(block.get("tool_use_id")) in results:
+        if kind in RESULT_TYPES and text(block.get("tool_use_id")) in results:
             continue
         if kind == "text":
             yield replace(common, text=shown.text)
@@ -254,13 +224,10 @@ def _answer_items(
             yield replace(common, kind="block", title=shown.title, text=shown.text)
 
 
-def _compaction(entry: Entry) -> Item:
-    meta = as_dict(entry.record.get("compactMetadata"))
-    facts = {
-        "trigger": text(meta.get("trigger")),
-        "pre_tokens": whole(meta.get("preTokens")),
-        "post_tokens": whole(meta.get("postTokens")),
-    }
+def _compaction(entry: Entry, found: Compaction | None) -> Item:
+    read = found or typed(dict(entry.record), entry.path, entry.line, 0)
+    numbers = compaction_facts(read) if isinstance(read, Compaction) else {}
+    facts = {name: value for name, value in numbers.items() if value is not None}
     return Item(kind="compaction", text="compacted", at=entry.timestamp, facts=facts)
 
 

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ccwire.wire.json_text import as_dict, text, whole
-from correlate.show.branches import branch_of
 from correlate.show.conversation import (
     is_interruption,
     is_note,
     is_notification,
-    is_prompt,
     is_synthetic,
     message_of,
     prompt_text,
-    threads_of,
 )
+from correlate.transcript.branches import branch_of, is_prompt, threads_of
 from correlate.transcript.conversation import Entry
 
 

@@ -1,20 +1,18 @@
-"""Where a session comes from: forked, resumed, compacted, rewound; by what its files contain.
+"""Where a session comes from: forked, resumed, compacted; by its files and what hooks recorded.
 
-The functions over records are pure; `FirstAnswers` and `summary_of` read the start of a file or
-one line of it. Only what is certain is reported: a pause between two lines is no evidence.
+`FirstAnswers` and `summary_of` read the start of a file or one line of it. Only what is certain is
+reported: a pause between two lines is no evidence.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ccwire.wire.json_text import text
 from ccwire.wire.regular_file import open_regular
 from correlate.transcript.lines import line_at, parse_line
 from correlate.transcript.locate import main_transcripts
+from correlate.transcript.reader import Transcript
 from correlate.transcript.records import Compaction, first_text, message_of
 
 _HEADS = (1 << 14, 1 << 18)  # most files name their first answer early
@@ -28,6 +26,14 @@ class Lineage:
     forked_from: str | None = None
     resumed: bool | None = None
     compactions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HookRecords:
+    """What the SessionStart hooks of a session recorded: their sources, and how many processes."""
+
+    sources: Sequence[str | None] = ()
+    processes: int = 0
 
 
 class FirstAnswers:
@@ -78,26 +84,22 @@ def first_answer(path: Path) -> bytes | None:
     return None
 
 
-def was_resumed(sources: Iterable[str | None], processes: int, versions: int) -> bool | None:
-    """Return whether another process continued the session.
+def lineage_of(transcript: Transcript | None, origin: str | None, hooks: HookRecords) -> Lineage:
+    """Return the lineage of a session that was copied from `origin`, or not."""
+    own_versions = transcript.versions if transcript and origin is None else ()
+    return Lineage(
+        forked_from=origin,
+        resumed=_was_resumed(hooks, len(own_versions)),
+        compactions=len(transcript.compactions) if transcript else 0,
+    )
 
-    `sources` are those of its SessionStart hooks, `processes` those that the hooks saw, `versions`
-    the client versions that wrote its own lines.
-    """
-    named = [source for source in sources if source is not None]
-    if "resume" in named or processes > 1 or versions > 1:
+
+def _was_resumed(hooks: HookRecords, versions: int) -> bool | None:
+    """Return whether another process continued the session; `versions` wrote its own lines."""
+    named = [source for source in hooks.sources if source is not None]
+    if "resume" in named or hooks.processes > 1 or versions > 1:
         return True
     return False if named else None
-
-
-def rewinds(records: Iterable[Mapping[str, Any]]) -> int:
-    """Return how often the user went back: prompts with the same parent, but the first of each.
-
-    Sidechains and tool results do not count: parallel tools have one parent, too.
-    """
-    parents = Counter(text(record.get("parentUuid")) for record in records if _is_prompt(record))
-    del parents[None]
-    return sum(children - 1 for children in parents.values())
 
 
 def summary_of(compaction: Compaction) -> str | None:
@@ -109,16 +111,6 @@ def summary_of(compaction: Compaction) -> str | None:
     except OSError:
         return None
     return first_text(message_of(record).get("content")) if isinstance(record, dict) else None
-
-
-def _is_prompt(record: Mapping[str, Any]) -> bool:
-    if record.get("type") != "user" or any(
-        record.get(name) is True for name in ("isSidechain", "isMeta", "isCompactSummary")
-    ):
-        return False
-    content = message_of(record).get("content")
-    blocks = content if isinstance(content, list) else []
-    return not any(isinstance(b, dict) and b.get("type") == "tool_result" for b in blocks)
 
 
 def _written(path: Path) -> float | None:

@@ -99,6 +99,18 @@ class Compaction:
     summary_offset: int | None = None
 
 
+def compaction_facts(found: Compaction) -> dict[str, Any]:
+    """Return the numbers of a compaction, as commands print them."""
+    return {
+        "trigger": found.trigger,
+        "pre_tokens": found.pre_tokens,
+        "post_tokens": found.post_tokens,
+        "duration_ms": found.duration_ms,
+        "lost_messages": found.lost_messages,
+        "preserved_messages": found.preserved,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class CostState:
     """cost-state: the client's cost total, including inherited calls.

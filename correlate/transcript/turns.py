@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ccwire.wire.json_text import as_dict, whole
 from ccwire.wire.usage import fingerprint, output_of
 from correlate.transcript.records import AssistantLine, ContentBlock
 
@@ -53,12 +52,6 @@ class Turn:
     cost_usd: float | None
     branch: str | None = None  # of git, where the turn began
     cwd: str | None = None
-
-    @property
-    def thinking_tokens(self) -> int | None:
-        """The output tokens spent on thinking, where the API counts them apart."""
-        details = as_dict((self.usage or {}).get("output_tokens_details"))
-        return whole(details.get("thinking_tokens"))
 
     @property
     def has_ids(self) -> bool:

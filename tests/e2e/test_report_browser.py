@@ -36,9 +36,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> "Report":
     other.write(root / "claude", root / "captures")
     made = small_session(final=False)
     made.system("compact_boundary", compactMetadata={"trigger": "manual", "preTokens": 9})
+    made.prompt(f"The summary: {NASTY}")
+    made.lines[-1]["isCompactSummary"] = True
     made.call(("text",), output=64, texts=(NASTY,))
     made.call(("text",), output=5, captured=False)
     made.write(root / "claude", root / "captures")
+    todos = root / "claude" / "todos"
+    todos.mkdir()
+    for agent, content, status in (
+        (SESSION, "Look at it", "completed"),
+        ("a1b2c3d4e5", NASTY, "pending"),
+    ):
+        listed = json.dumps([{"content": content, "status": status}])
+        (todos / f"{SESSION}-agent-{agent}.json").write_text(listed)
     return Report.written(root, SESSION, "--compare", "aaaa")
 
 
@@ -188,6 +198,18 @@ def test_the_verdict_is_at_the_top(page: Page, report: Report) -> None:
         "7 of 7 calls explained, 1 finding unexplained; "
         "the transcript under-reports output by 99 %."
     )
+
+
+def test_what_the_client_wrote_besides_turns_is_shown(page: Page, report: Report) -> None:
+    opened(page, report)
+    text = "document.getElementById('{}').textContent"
+    assert "BranchHEAD" in page.evaluate(text.format("facts"))
+    compactions = page.evaluate(text.format("compactions-list"))
+    assert "manual9" in compactions and "The summary: </script>" in compactions
+    todos = page.evaluate(text.format("plans-list"))
+    assert todos == "Todos✓ Look at itTodos of a1b2c3d4e5· " + NASTY.replace("\x1b", "␛")
+    assert "Todos and plan" in page.evaluate(text.format("nav"))
+    assert page.complaints == []
 
 
 def test_filters_show_the_matching_calls(page: Page, report: Report) -> None:

@@ -111,6 +111,8 @@ def _compaction_facts(item: Item) -> str:
         parts.append(f"{count(before)} to {count(after)} tokens")
     elif before is not None:
         parts.append(f"{count(before)} tokens before")
+    if lost := facts.get("lost_messages"):
+        parts.append(f"{numbered(lost, 'message')} lost")
     return "".join(f" · {part}" for part in parts if part)
 
 

@@ -5,19 +5,22 @@ from functools import partial
 from pathlib import Path
 
 from addon.hooks.answer_proof import key_beside, proves
-from addon.hooks.sessions import default_sessions_path, read_sessions
+from addon.hooks.sessions import SessionEntry, default_sessions_path, read_sessions
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError
 from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted
+from ccwire.output.show.about import about_line, print_about, print_about_markdown
 from ccwire.output.show.conversation import print_conversation, print_markdown
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
 from ccwire.session_argument import FoundSession, captured_session
+from ccwire.session_list import hook_records
 from ccwire.wire.times import moment
 from correlate.show.answer_json import answer_json
 from correlate.show.conversation import Item, conversation_items
 from correlate.show.final_answer import PromptAnswer
 from correlate.show.session_content import HookProof, SessionContent, SessionReader
+from correlate.transcript.about import About, read_about
 from correlate.transcript.locate import ClaudeDir
 
 
@@ -34,17 +37,22 @@ class ConversationView:
 
     def print(self) -> None:
         content = self._reader().read()
-        items = self._items(content)
-        notes = self._notes(content, items)
-        if self.markdown:
-            page(partial(self._markdown, items, notes), use_pager=self.use_pager)
-        else:
-            page(partial(self._text, items, notes), use_pager=self.use_pager)
+        items, about = self._items(content), self._about(content)
+        notes = [*filter(None, [about_line(about)]), *self._notes(content, items)]
+        show = self._markdown if self.markdown else self._text
+        page(partial(show, items, about, notes), use_pager=self.use_pager)
 
     def print_json(self) -> None:
         content = self._reader().read()
         items = [item.to_json() for item in self._items(content)]
-        print_json({"session_id": content.session_id, "from": content.source, "items": items})
+        print_json(
+            {
+                "session_id": content.session_id,
+                "from": content.source,
+                "about": self._about(content).to_json(),
+                "items": items,
+            }
+        )
 
     def print_answer(self, turn: int | None, *, as_json: bool) -> None:
         content = self._reader().read_settled(self._proof())
@@ -84,7 +92,9 @@ class ConversationView:
         return SessionReader(self.session.session_id, folder, ClaudeDir(self.claude_dir))
 
     def _items(self, content: SessionContent) -> list[Item]:
-        items = conversation_items(content.entries, content.agents, content.calls)
+        items = conversation_items(
+            content.entries, content.agents, content.calls, content.transcript.compactions
+        )
         if items:
             return items
         calls = session_command(
@@ -105,21 +115,30 @@ class ConversationView:
             notes.append(f"`{command}` shows exchange N.")
         return notes
 
-    def _text(self, items: list[Item], notes: list[str], to: SafeConsole) -> None:
+    def _text(self, items: list[Item], about: About, notes: list[str], to: SafeConsole) -> None:
         print_conversation(to, self.session.session_id, items, full=self.full, notes=notes)
+        print_about(to, about, full=self.full)
 
-    def _markdown(self, items: list[Item], notes: list[str], to: SafeConsole) -> None:
+    def _markdown(self, items: list[Item], about: About, notes: list[str], to: SafeConsole) -> None:
         print_markdown(to, self.session.session_id, items, full=self.full, notes=notes)
+        print_about_markdown(to, about, full=self.full)
+
+    def _about(self, content: SessionContent) -> About:
+        hooks = hook_records(self._entries())
+        return read_about(ClaudeDir(self.claude_dir), content.transcript, content.entries, hooks)
+
+    def _entries(self) -> list[SessionEntry]:
+        every = read_sessions(default_sessions_path())
+        return [entry for entry in every if entry.session_id == self.session.session_id]
 
     def _proof(self) -> HookProof | None:
         """Return what the last Stop hook of the session recorded."""
-        path = default_sessions_path()
-        own = [e for e in read_sessions(path) if e.session_id == self.session.session_id]
+        own = self._entries()
         proof = own[-1].last_answer if own else {}
         at = moment(proof.get("at"))
         if at is None:
             return None
-        key = key_beside(str(path))
+        key = key_beside(str(default_sessions_path()))
         return HookProof(at, lambda message: proves(proof, message, key))
 
 

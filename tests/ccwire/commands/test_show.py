@@ -567,6 +567,37 @@ def test_a_conversation_as_markdown(tmp_path: Path) -> None:
     assert shown.endswith("answer · exchange 2\n\nIt is all there.\n")
 
 
+def test_what_the_clients_files_say_of_a_session_is_shown(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("Please look at the file.")
+    made.call(texts=("It is a list.",))
+    made.system("compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 9000})
+    made.prompt("The summary.")
+    made.lines[-1]["isCompactSummary"] = True
+    made.call(texts=("As I said.",))
+    made.lines[-1] |= {"gitBranch": "lamp", "slug": "happy-otter"}
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    todos = [{"content": f"Use {SECRET}", "status": "completed"}, {"content": "Go home"}]
+    for folder, name, text in (
+        ("todos", f"{SESSION}-agent-{SESSION}.json", json.dumps(todos)),
+        ("plans", "happy-otter.md", "# The plan\n" + "a step\n" * 900),
+    ):
+        (tmp_path / "claude" / folder).mkdir()
+        (tmp_path / "claude" / folder / name).write_text(text)
+    text = printed(tmp_path, SESSION)
+    assert "branch HEAD, lamp · name happy-otter · 1 compaction" in text
+    assert "compacted · auto · 9,000 tokens before · 2 messages lost" in text
+    assert "todos\n  ✓ Use <redacted:" in text and "\n  · Go home\n" in text
+    assert "plan\n  # The plan\n" in text and "more characters (--full)" in text
+    assert SECRET[14:30] not in text
+    assert printed(tmp_path, SESSION, "--full").count("a step") == 900
+    markdown = printed(tmp_path, SESSION, "--markdown")
+    assert "- [x] Use <redacted:" in markdown and "- [ ] Go home" in markdown
+    about = json.loads(printed(tmp_path, SESSION, "--json"))["about"]
+    assert (about["slug"], about["compactions"][0]["summary"]) == ("happy-otter", "The summary.")
+    assert [todo["status"] for todo in about["todos"][SESSION]] == ["completed", None]
+
+
 def test_an_answer_with_its_account(tmp_path: Path) -> None:
     conversation(tmp_path)
     told = json.loads(printed(tmp_path, "--answer", "--json"))

@@ -71,6 +71,45 @@ def test_a_compaction_is_marked_at_its_time(tmp_path: Path) -> None:
     assert model["reconcile"]["calls"][5]["started"] < at
 
 
+def test_what_the_clients_files_say_is_on_the_page(tmp_path: Path) -> None:
+    made = small_session()
+    made.system("compact_boundary", compactMetadata={"trigger": "manual", "preTokens": 9})
+    made.prompt("The summary. " + 9000 * "It goes on. ")
+    made.lines[-1]["isCompactSummary"] = True
+    made.call(("text",))
+    made.lines[-1]["slug"] = "happy-otter"
+    todos = tmp_path / "claude" / "todos"
+    todos.mkdir(parents=True)
+    listed = '[{"content": "Go \\u001b[31m home", "status": "pending"}]'
+    (todos / f"{made.session_id}-agent-{made.session_id}.json").write_text(listed)
+    plans = tmp_path / "claude" / "plans"
+    plans.mkdir()
+    (plans / "happy-otter.md").write_text("# The plan")
+    found = page_model(made.source(tmp_path))["client_files"]
+    (compaction,) = found["compactions"]
+    assert (compaction["trigger"], compaction["pre_tokens"]) == ("manual", 9)
+    assert compaction["summary"]["text"].startswith("The summary. It goes on.")
+    assert compaction["summary"]["left_out"] > 40_000
+    assert found["plan"] == {"text": "# The plan", "left_out": 0}
+    assert found["todos"] == [
+        {"agent": None, "items": [{"text": "Go ␛[31m home", "status": "pending"}], "left_out": 0}
+    ]
+    assert (found["branches"], found["slug"], found["rewinds"]) == (["HEAD"], "happy-otter", 0)
+
+
+def test_an_agent_has_its_task_beside_its_name(tmp_path: Path) -> None:
+    made = small_session()
+    made.write(tmp_path / "claude")
+    meta = next((tmp_path / "claude").rglob("agent-*.jsonl")).with_suffix(".meta.json")
+    meta.write_text('{"agentType": "Explore", "description": "Find the lamp"}')
+    lanes = page_model(made.source(tmp_path))["lanes"]
+    assert lanes[-1] == {
+        "id": "a1b2c3d4e5",
+        "name": "Explore a1b2c",
+        "description": "Find the lamp",
+    }
+
+
 def test_two_sessions_stand_side_by_side(tmp_path: Path, source: Source) -> None:
     other = ReportSession("6f1c2d3e-0000-4000-8000-00000000000b")
     other.tools = other.tools[:1]

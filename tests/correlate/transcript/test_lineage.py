@@ -1,9 +1,9 @@
 import os
 from pathlib import Path
 
-from correlate.transcript.lineage import FirstAnswers, rewinds, summary_of, was_resumed
+from correlate.transcript.lineage import FirstAnswers, HookRecords, lineage_of, summary_of
 from correlate.transcript.locate import ClaudeDir
-from correlate.transcript.reader import read_transcript
+from correlate.transcript.reader import Transcript, read_transcript
 from lab.made_session import MadeSession
 
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -46,16 +46,12 @@ def test_the_older_file_with_the_same_first_answer_is_the_origin(tmp_path: Path)
 
 
 def test_a_pause_is_no_evidence_of_a_resume() -> None:
-    assert was_resumed([], 0, 1) is None
-    assert was_resumed(["startup"], 1, 1) is False
-    assert was_resumed(["startup", "resume"], 1, 1) is True
-    assert was_resumed([None], 2, 1) is True
-    assert was_resumed([], 0, 2) is True
-
-
-def test_prompts_with_the_same_parent_are_rewinds_but_parallel_tools_are_not() -> None:
-    prompt = {"type": "user", "parentUuid": "a", "message": {"content": "Go"}}
-    result = {"content": [{"type": "tool_result", "tool_use_id": "t"}]}
-    assert rewinds([prompt, prompt | {"message": "Go on"}, prompt | {"parentUuid": "b"}]) == 1
-    assert rewinds([prompt, prompt | {"isSidechain": True}, prompt | {"message": result}]) == 0
-    assert rewinds([prompt | {"parentUuid": None}] * 2) == 0
+    nothing = ClaudeDir(Path("/nowhere")).session(SESSION)
+    one = Transcript(files=nothing, versions=("1.0.0",))
+    two = Transcript(files=nothing, versions=("1.0.0", "1.0.1"))
+    assert lineage_of(one, None, HookRecords()).resumed is None
+    assert lineage_of(one, None, HookRecords(["startup"], 1)).resumed is False
+    assert lineage_of(one, None, HookRecords(["startup", "resume"], 1)).resumed is True
+    assert lineage_of(one, None, HookRecords([None], 2)).resumed is True
+    assert lineage_of(two, None, HookRecords()).resumed is True
+    assert lineage_of(two, "origin", HookRecords()).resumed is None  # the other's lines

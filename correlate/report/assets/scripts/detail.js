@@ -14,6 +14,7 @@ function detailOf(row) {
 function evidenceOf(row) {
   const facts = [
     ['Kind', row.kind],
+    ['Thread', laneTitles.get(row.lane)],
     ['Model', row.model],
     ['Served by', row.models ? Object.keys(row.models).join(', ') : null],
     ['Request id', row.request_id],

@@ -48,7 +48,7 @@ function showFilters() {
       options(
         'any',
         rows.map((row) => row.lane),
-        (lane) => laneNames.get(lane) || lane,
+        (lane) => laneTitles.get(lane) || lane,
       ),
       set('lane'),
     ),

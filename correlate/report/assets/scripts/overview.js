@@ -13,6 +13,7 @@ function showOverview() {
   const facts = [
     ['Session', id],
     ['Project', about.project],
+    ...lineageFacts(),
     [
       'Client',
       reconcile.claude_versions.map((version) => `Claude Code ${version}`).join(', ') ||
@@ -24,6 +25,7 @@ function showOverview() {
     ['Turns', figure('summary.turns')],
     ['Subagents', summary.agents ? figure('summary.agents') : null],
     ['Largest context', figure('summary.context_peak')],
+    ['Thinking', summary.thinking_tokens ? [figure('summary.thinking_tokens'), ' tokens'] : null],
     ['Compactions', summary.compactions ? figure('summary.compactions') : null],
     ['Tool calls', tools.length > 6 ? `${tools.slice(0, 6).join(', ')}, …` : tools.join(', ')],
     ['Files written', summary.files_written.length ? figure('summary.files_written.length') : null],
@@ -131,6 +133,8 @@ function showNavigation() {
     context: 'Context',
     calls: 'Calls',
     totals: 'Totals',
+    compactions: 'Compactions',
+    plans: 'Todos and plan',
     'request-sizes': 'Context by part',
     compare: 'Compare',
     missing: 'Missing',

@@ -24,6 +24,8 @@ showOverview();
 showTimeline();
 showContext();
 showTotals();
+showCompactions();
+showPlans();
 showRequests();
 showCompare();
 showNavigation();

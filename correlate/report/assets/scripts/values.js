@@ -29,6 +29,8 @@ const turns = isCaptured ? written : [];
 const SIDE = isCaptured ? 'wire' : 'transcript';
 const lanes = data.lanes;
 const laneNames = new Map(lanes.map((lane) => [lane.id, lane.name]));
+const laneTitle = ({ name, description }) => (description ? `${name}: ${description}` : name);
+const laneTitles = new Map(lanes.map((lane) => [lane.id, laneTitle(lane)]));
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 /* The prompt of a call, by its tokens; that of a usage object. */

@@ -197,7 +197,7 @@ function showContext() {
     byId('context-tools').append(
       choice(
         'Thread',
-        having.map((lane) => [lane.id, lane.name]),
+        having.map((lane) => [lane.id, laneTitle(lane)]),
         (lane) => chart.of(lane),
       ),
     );

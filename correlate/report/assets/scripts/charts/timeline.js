@@ -149,7 +149,7 @@ class Timeline {
     this.svg.append(this.ring);
     this.labels.replaceChildren(
       ...this.lanes.map((lane) => {
-        const label = make('div', { title: lane.name }, lane.name);
+        const label = make('div', { title: laneTitle(lane) }, lane.name);
         label.style.top = `${lane.top - 2}px`;
         return label;
       }),
@@ -175,7 +175,7 @@ function placed() {
         return { call, row, y: top + row * ROW };
       });
     if (!bars.length) return [];
-    const found = { name: lane.name, bars, top, rows: ends.length };
+    const found = { ...lane, bars, top, rows: ends.length };
     top += ends.length * ROW + 9;
     return [found];
   });
@@ -217,7 +217,7 @@ function callNotes(call) {
     ' · ',
   );
   return [
-    `Call ${call.sequence} · ${laneNames.get(call.lane)} · ${shortModel(call.model)}`,
+    `Call ${call.sequence} · ${laneTitles.get(call.lane)} · ${shortModel(call.model)}`,
     [
       `${clock(call.started)}, ${timing}`,
       call.tokens.some(Boolean) ? counts : null,

@@ -1,4 +1,4 @@
-"""The branches of a rewound conversation: which prompts were abandoned. Pure.
+"""The threads of a session, and the branches of a rewound one: which prompts were abandoned. Pure.
 
 The lines of a thread form a tree (`uuid`, `parentUuid`). A rewind gives a line a second child that
 is a prompt. The last line of the thread is on the live branch; prompts that it does not descend
@@ -11,6 +11,48 @@ from collections.abc import Callable, Sequence
 
 from ccwire.wire.json_text import text
 from correlate.transcript.conversation import Entry
+
+RESULT_TYPES = ("tool_result", "web_search_tool_result", "web_fetch_tool_result")
+
+
+def rewinds(entries: Sequence[Entry]) -> int:
+    """Return how often the user went back in the main thread: its abandoned branches."""
+    return len(branch_of(threads_of(entries)[None], is_prompt)[1])
+
+
+def threads_of(entries: Sequence[Entry]) -> dict[str | None, list[Entry]]:
+    """Return the lines by agent, None is the main thread; a copied line is there once.
+
+    Older clients write agents into the session's file without naming them: such an agent is named
+    after its first line, as `correlate.transcript.reader` does.
+    """
+    found: dict[str | None, list[Entry]] = {None: []}
+    chains: dict[str, str] = {}
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.uuid is not None:
+            if entry.uuid in seen:
+                continue
+            seen.add(entry.uuid)
+        agent = entry.agent_id
+        if agent is None and entry.sidechain:
+            agent = chains.get(entry.parent_uuid or "") or f"sidechain-{(entry.uuid or '')[:8]}"
+            if entry.uuid is not None:
+                chains[entry.uuid] = agent
+        found.setdefault(agent, []).append(entry)
+    return found
+
+
+def speaks(entry: Entry) -> bool:
+    """Whether a user line says something to the model; a tool's result is no such line."""
+    if entry.type != "user" or entry.record.get("isCompactSummary") is True:
+        return False
+    blocks = entry.blocks
+    return bool(blocks) and not any(block.get("type") in RESULT_TYPES for block in blocks)
+
+
+def is_prompt(entry: Entry) -> bool:
+    return speaks(entry) and entry.record.get("isMeta") is not True
 
 
 def branch_of(
