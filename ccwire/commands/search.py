@@ -34,6 +34,7 @@ from correlate.captures.size import folder_bytes
 from correlate.search.pattern import Pattern, PatternError
 from correlate.search.session import Hit, Query, SessionHits, Source, search_session
 from correlate.search.texts import ROLES
+from correlate.search.time_limit import SECONDS, TooSlow
 from correlate.search.transcripts import first_time
 from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd
 
@@ -127,7 +128,13 @@ def command(
     wanted = [find_session(name, captures, claude_dir).session_id for name in sessions]
     sources = list(_sources(captures, claude_dir, wanted, chosen))
     most = None if only_count else limit
-    found, is_cut = _collected(_searched(sources, query), most)
+    try:
+        found, is_cut = _collected(_searched(sources, query), most)
+    except TooSlow:
+        raise UserError(
+            f"{pattern!r} takes more than {SECONDS:.0f} s on one text; give a pattern without "
+            "repetitions of repetitions."
+        ) from None
     show = partial(_show_command, captures=captures, claude_dir=claude_dir)
     hits = [hit for one in found for hit in one.hits]
     if as_json and only_count:

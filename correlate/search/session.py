@@ -20,6 +20,7 @@ from ccwire.wire.times import instant
 from correlate.captures.content import body_of
 from correlate.captures.folder import read_exchanges
 from correlate.search.candidates import file_may_match, ruled_out
+from correlate.search.lines import Line, matching_lines
 from correlate.search.pattern import Pattern
 from correlate.search.texts import (
     OTHER,
@@ -29,6 +30,7 @@ from correlate.search.texts import (
     record_texts,
     request_texts,
 )
+from correlate.search.time_limit import TimeLimit
 from correlate.search.transcripts import type_of
 from correlate.transcript.lines import parse_line
 from correlate.transcript.locate import AgentFile, SessionFiles
@@ -36,9 +38,6 @@ from correlate.transcript.locate import AgentFile, SessionFiles
 Clean = Callable[[str], str]
 
 _MARK = re.compile(r"<redacted:[^>]*>")
-_MOST_LINES = 5  # of a text that are kept
-_LONGEST_LINE = 240
-_BEFORE = 80  # characters kept before the match in a longer line
 _TOOL_USE = b'tool_use"'
 
 
@@ -75,15 +74,6 @@ class Source:
     files: SessionFiles
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a text; `spans` are the matches in it, none in a line of context."""
-
-    number: int
-    text: str
-    spans: tuple[tuple[int, int], ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A text that matches, where it first appeared: a call of the wire, or a transcript line."""
@@ -115,17 +105,19 @@ class SessionHits:
 
 
 def search_session(source: Source, query: Query, clean: Clean) -> SessionHits:
-    """Return the matching texts of a session."""
-    search = _Search(source, query, clean)
-    if source.folder is not None and not query.types:
-        search.capture(source.folder)
-    search.transcripts()
+    """Return the matching texts of a session; raise TooSlow if the pattern is."""
+    limit = TimeLimit()
+    search = _Search(source, query, clean, limit)
+    with limit.ticking():
+        if source.folder is not None and not query.types:
+            search.capture(source.folder)
+        search.transcripts()
     return search.found
 
 
 class _Search:
-    def __init__(self, source: Source, query: Query, clean: Clean) -> None:
-        self._source, self._query, self._clean = source, query, clean
+    def __init__(self, source: Source, query: Query, clean: Clean, limit: TimeLimit) -> None:
+        self._source, self._query, self._clean, self._limit = source, query, clean, limit
         self._seen: set[bytes] = set()
         self.found = SessionHits(source.session_id)
 
@@ -205,13 +197,17 @@ class _Search:
 
     def _take(self, one: FoundText, place: dict[str, Any]) -> None:
         compiled = self._query.pattern.compiled
-        if compiled.search(one.text) is None or not self._query.fits(one):
+        with self._limit:
+            is_match = compiled.search(one.text) is not None
+        if not is_match or not self._query.fits(one):
             return
         if not self._is_new(one.text):
             return
         words = self._clean(one.text)
-        matches = [found.span() for found in compiled.finditer(words)]
-        if not matches:
+        matches = (found.span() for found in compiled.finditer(words))
+        with self._limit:
+            lines, times = matching_lines(words, matches, self._query.context)
+        if not times:
             return
         plain = _MARK.sub("<redacted>", words)
         if plain != one.text and not self._is_new(plain):
@@ -221,9 +217,9 @@ class _Search:
                 session_id=self._source.session_id,
                 role=one.role,
                 tool=one.tool,
-                matches=len(matches),
+                matches=times,
                 size=len(words.encode("utf-8", "surrogatepass")),
-                lines=tuple(matching_lines(words, matches, self._query.context)),
+                lines=lines,
                 **place,
             )
         )
@@ -233,38 +229,6 @@ class _Search:
         is_new = digest not in self._seen
         self._seen.add(digest)
         return is_new
-
-
-def matching_lines(
-    words: str, matches: list[tuple[int, int]], context: int, most: int = _MOST_LINES
-) -> Iterator[Line]:
-    """Yield the first lines that match, each with the lines around it; long lines are cut."""
-    spans: dict[int, list[tuple[int, int]]] = {}
-    number = at = start_of = 0
-    for start, end in matches:
-        while 0 <= (feed := words.find("\n", at)) < start:
-            number, at = number + 1, feed + 1
-        start_of = at
-        if number not in spans and len(spans) == most:
-            break
-        spans.setdefault(number, []).append((start - start_of, end - start_of))
-    lines = words.split("\n")
-    shown = {n for hit in spans for n in range(hit - context, hit + context + 1)}
-    for n in sorted(shown):
-        if 0 <= n < len(lines):
-            yield _cut(n + 1, lines[n], spans.get(n, []))
-
-
-def _cut(number: int, line: str, spans: list[tuple[int, int]]) -> Line:
-    inside = [(start, min(end, len(line))) for start, end in spans if start <= len(line)]
-    if len(line) <= _LONGEST_LINE:
-        return Line(number, line, tuple(inside))
-    first = max(0, inside[0][0] - _BEFORE) if inside else 0
-    last = min(len(line), first + _LONGEST_LINE)
-    head = "…" if first else ""
-    shift = len(head) - first
-    kept = [(s + shift, min(e, last) + shift) for s, e in inside if s < last]
-    return Line(number, head + line[first:last] + ("…" if last < len(line) else ""), tuple(kept))
 
 
 def _place(number: int, call: Exchange | None, is_answer: bool, one: FoundText) -> dict[str, Any]:
