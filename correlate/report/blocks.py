@@ -46,6 +46,9 @@ def content_text(content: Any) -> str:
 def _media(block: Mapping[str, Any]) -> str:
     source = block.get("source")
     source = source if isinstance(source, Mapping) else {}
+    if source.get("type") == "text":
+        parts = (block.get("title"), block.get("context"), source.get("data"))
+        return "\n".join(part for part in parts if isinstance(part, str))
     kind = source.get("media_type") or source.get("type") or "unknown"
     return f"{kind}, {json_size(source.get('data')):,} bytes, not shown"
 

@@ -181,6 +181,8 @@ def _entry_items(entry: Entry, known: _Known) -> Iterator[Item]:
             yield Item(kind="note" if is_note(entry, said) else "prompt", text=said, at=at)
         elif entry.record.get("isCompactSummary") is True:
             yield Item(kind="summary", text=content_text(message_of(entry).get("content")), at=at)
+        elif beside := [one for one in entry.blocks if one.get("type") not in RESULT_TYPES]:
+            yield Item(kind="note", text=content_text(beside), at=at)  # in a line with results
     elif entry.type == "system" and entry.subtype == "compact_boundary":
         yield _compaction(entry, known.compactions.get((entry.path, entry.line)))
     elif entry.type == "system" and entry.subtype == "api_error":

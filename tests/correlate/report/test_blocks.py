@@ -37,6 +37,12 @@ def test_a_block_has_a_title_and_a_text(block: Any, title: str, text: str) -> No
     assert (found.title, found.text) == (title, text)
 
 
+def test_a_document_that_is_a_text_is_shown() -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": "all of it"}
+    block = {"type": "document", "title": "Notes", "source": source}
+    assert readable(block).text == "Notes\nall of it"
+
+
 def test_an_image_is_named_and_not_shown() -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "x" * 1000}
     block = {"type": "image", "source": source}

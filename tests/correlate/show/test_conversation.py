@@ -46,6 +46,14 @@ def shown(items: list[Item]) -> list[tuple[str, str, int | None]]:
     return [(item.kind, item.text, item.branch) for item in items]
 
 
+def test_a_text_in_a_line_with_a_result_is_a_note(read: Any) -> None:
+    beside = [*result("t1", "out"), {"type": "text", "text": "Stopped."}]
+    entries = read(says("1", None, tool("t1")), user("2", "1", beside))
+    found = conversation_items(entries, {}, {})
+    assert [(i.kind, i.text, i.result) for i in found[1:]] == [("note", "Stopped.", None)]
+    assert found[0].result == "out"
+
+
 def test_an_abandoned_branch_is_before_the_prompt_that_replaced_it(read: Any) -> None:
     entries = read(
         user("1", None, "first"),
