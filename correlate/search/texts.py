@@ -16,6 +16,7 @@ Role = Literal[
 ROLES: tuple[Role, ...] = get_args(Role)
 OTHER = "other"  # the role of a text in a record that is no message
 
+_WITHOUT_TEXT = ("image", "redacted_thinking")
 _ENVELOPE = frozenset(
     [
         "type",
@@ -83,16 +84,18 @@ def record_texts(record: Mapping[str, Any], names: dict[str, str]) -> Iterator[F
         content = message if isinstance(message, str) else as_dict(message).get("content")
         yield from _blocks(content, kind, None, names)
         return
-    role = "system" if kind == "system" else OTHER
+    if kind in ("tool_use", "tool_result"):  # lines of their own, as other tools write them
+        yield from _blocks([record], OTHER, None, names)
+        return
     for name, value in record.items():
         if name not in _ENVELOPE:
             for leaf in leaves(value):
-                yield FoundText(role, leaf)
+                yield FoundText(OTHER, leaf)
 
 
 def note_tools(record: Mapping[str, Any], names: dict[str, str]) -> None:
     """Note the names of the tools that a record calls, by the id of the call."""
-    for block in dicts(as_dict(record.get("message")).get("content")):
+    for block in (record, *dicts(as_dict(record.get("message")).get("content"))):
         _note(block, names)
 
 
@@ -128,17 +131,23 @@ def _blocks(
         elif kind.endswith("tool_result"):
             tool = names.get(str(block.get("tool_use_id")))
             yield from _result(block.get("content"), tool, message)
-        elif kind not in ("image", "document", "redacted_thinking"):
-            yield from _leaves(block, role, None, message)
+        elif kind not in _WITHOUT_TEXT:
+            yield from _leaves(_readable(block), role, None, message)
 
 
 def _result(content: object, tool: str | None, message: int | None) -> Iterator[FoundText]:
     if isinstance(content, str):
         yield FoundText("tool-result", content, tool, message)
     for block in dicts(content):
-        if block.get("type") != "image":
-            given = block.get("text") if block.get("type") == "text" else block
+        if block.get("type") not in _WITHOUT_TEXT:
+            given = block.get("text") if block.get("type") == "text" else _readable(block)
             yield from _leaves(given, "tool-result", tool, message)
+
+
+def _readable(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a block without the bytes of a file, such as a PDF; a document may also be a text."""
+    is_bytes = as_dict(block.get("source")).get("type") == "base64"
+    return {name: value for name, value in block.items() if not (is_bytes and name == "source")}
 
 
 def _leaves(value: object, role: str, tool: str | None, message: int | None) -> Iterator[FoundText]:
