@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterable, Iterator
@@ -35,8 +36,7 @@ from correlate.search.pattern import Pattern, PatternError
 from correlate.search.session import Hit, Query, SessionHits, Source, search_session
 from correlate.search.texts import ROLES
 from correlate.search.time_limit import SECONDS, TooSlow
-from correlate.search.transcripts import first_time
-from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd
+from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd, first_time
 
 _LIMIT = "50"
 _WORTH_A_PROCESS = 64 << 20  # bytes
@@ -107,7 +107,7 @@ def command(
     """Find PATTERN in captures and transcripts, newest session first.
 
     A text is reported once per session, where it first appeared. Redacted text is not found. Exit
-    with 0, also if nothing matches.
+    with 0, also if nothing matches. Put `--` before a PATTERN that begins with a dash.
     """
     if unknown := [role for role in roles if role not in ROLES]:
         raise UserError(f"there is no role {unknown[0]!r}; expected {', '.join(ROLES)}.")
@@ -153,10 +153,16 @@ def command(
 
 
 def _show_command(hit: Hit, *, captures: CaptureFolders, claude_dir: Path) -> str:
-    more = ""
+    """Return the command whose output contains the text; of a line that none shows, that line."""
+    more = "--full"
     if hit.call is not None:
-        part = "--response" if hit.in_answer else "--request"
+        part = "--response --full" if hit.in_answer else "--request --full"
         more = f"{hit.call} " + (f"--message {hit.message}" if hit.message else part)
+        folder = Path(hit.folder or "")
+        if not captures.is_given and folder != captures.sessions.get(hit.session_id):
+            captures = CaptureFolders.of(folder.parent)
+    elif not hit.is_in_conversation:
+        return f"sed -n {hit.line}p {shlex.quote(str(hit.path))}"
     return session_command("show", hit.session_id, captures, claude_dir, more)
 
 
@@ -166,6 +172,9 @@ def _sources(
     """Yield the sessions to search, the newest first."""
     claude = ClaudeDir(claude_dir)
     every = claude.every_session()
+    folders: dict[str, list[Path]] = {}
+    for place in captures.session_folders:
+        folders.setdefault(place.name, []).append(place)
     found: list[tuple[float, Source]] = []
     for session_id in dict.fromkeys([*captures.sessions, *every]):
         if wanted and session_id not in wanted:
@@ -185,10 +194,10 @@ def _sources(
             cwd = (manifest.cwd if manifest else None) or _cwd(files)
             if not chosen.project.matches(cwd):
                 continue
-        found.append((last, Source(session_id, folder, files)))
+        found.append((last, Source(session_id, tuple(folders.get(session_id, ())), files)))
     if not wanted and not chosen.narrows:
         nothing = SessionFiles(UNKNOWN)
-        found += [(last_written(f), Source(UNKNOWN, f, nothing)) for f in captures.unknown]
+        found += [(last_written(f), Source(UNKNOWN, (f,), nothing)) for f in captures.unknown]
     found.sort(key=lambda item: item[0], reverse=True)
     yield from (source for _, source in found)
 
@@ -222,8 +231,10 @@ def _collected(searched: Iterator[SessionHits], most: int | None) -> tuple[list[
     left = most
     with closing(searched):  # type: ignore[type-var]
         for one in searched:
-            for name in one.unreadable[:1]:
-                echo(f"ccwire: {one.session_id}: {name} cannot be read; left out", err=True)
+            if one.unreadable:
+                name, *others = one.unreadable
+                more = f" and {numbered(len(others), 'other file')}" if others else ""
+                echo(f"ccwire: {one.session_id}: {name}{more} cannot be read; left out", err=True)
             if not one.hits:
                 continue
             if left is not None and len(one.hits) > left:
@@ -257,7 +268,7 @@ def _cwd(files: SessionFiles) -> str | None:
 
 
 def _size(source: Source) -> int:
-    size = folder_bytes(source.folder) if source.folder else 0
+    size = sum(map(folder_bytes, source.folders))
     for path in _paths(source.files):
         try:
             size += path.stat().st_size

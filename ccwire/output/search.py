@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from ccwire.output.fitted import FittedColumn, print_fitted
-from ccwire.output.tables import count, day, numbered, size
+from ccwire.output.tables import count, day, size
 from ccwire.output.terminal import SafeConsole
 from ccwire.wire.format import short_id
 from correlate.search.session import Hit, SessionHits
@@ -27,8 +27,9 @@ def print_hit(to: SafeConsole, hit: Hit, command: str) -> None:
     heading = Text(short_id(hit.session_id), "bold")
     heading.append(f"  {_where(hit)}  {_role(hit)}", "")
     if hit.agent_id:
-        heading.append(f"  agent {hit.agent_type or 'of unknown type'} {hit.agent_id}", "dim")
-    more = f", {numbered(hit.matches, 'match')[:-1]}es" if hit.matches > 1 else ""
+        named = f"{hit.agent_type} {hit.agent_id}" if hit.agent_type else hit.agent_id
+        heading.append(f"  agent {named}", "dim")
+    more = f", {count(hit.matches)} matches" if hit.matches > 1 else ""
     heading.append(f"  {size(hit.size)}{more}", "dim")
     to.print(heading, soft_wrap=True)
     for line in hit.lines:
@@ -45,13 +46,13 @@ def print_counts(to: SafeConsole, found: Sequence[SessionHits]) -> None:
     now = datetime.now()
     rows = [
         {
-            "session": short_id(one.session_id),
-            "last match": day(max((h.at for h in one.hits if h.at), default=None), now),
-            "texts": count(len(one.hits)),
-            "matches": count(sum(hit.matches for hit in one.hits)),
-            "roles": ", ".join(sorted({hit.role for hit in one.hits})),
+            "session": short_id(one["session_id"]),
+            "last match": day(one["last_match"], now),
+            "texts": count(one["texts"]),
+            "matches": count(one["matches"]),
+            "roles": ", ".join(one["roles"]),
         }
-        for one in found
+        for one in map(count_json, found)
     ]
     print_fitted(to, _COLUMNS, rows)
 
@@ -61,8 +62,13 @@ def hit_json(hit: Hit, command: str) -> dict[str, Any]:
 
 
 def count_json(found: SessionHits) -> dict[str, Any]:
-    matches = sum(hit.matches for hit in found.hits)
-    return {"session_id": found.session_id, "texts": len(found.hits), "matches": matches}
+    return {
+        "session_id": found.session_id,
+        "last_match": max((hit.at for hit in found.hits if hit.at), default=None),
+        "texts": len(found.hits),
+        "matches": sum(hit.matches for hit in found.hits),
+        "roles": sorted({hit.role for hit in found.hits}),
+    }
 
 
 def _where(hit: Hit) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ccwire.wire.format import Exchange
-from ccwire.wire.json_text import as_dict, parse_json, text
+from ccwire.wire.json_text import as_dict, parse_json, parse_object, text
 from ccwire.wire.pack.files import PackDamaged
 from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import read_regular
@@ -31,7 +31,6 @@ from correlate.search.texts import (
     request_texts,
 )
 from correlate.search.time_limit import TimeLimit
-from correlate.search.transcripts import type_of
 from correlate.transcript.lines import parse_line
 from correlate.transcript.locate import AgentFile, SessionFiles
 
@@ -39,6 +38,7 @@ Clean = Callable[[str], str]
 
 _MARK = re.compile(r"<redacted:[^>]*>")
 _TOOL_USE = b'tool_use"'
+_SPOKEN = ("user", "assistant", "tool_use", "tool_result")  # records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A session to search: its capture folder and its transcript files, either may be missing."""
+    """A session to search: its capture folders and its transcript files, either may be missing."""
 
     session_id: str
-    folder: Path | None
+    folders: tuple[Path, ...]
     files: SessionFiles
 
 
@@ -87,12 +87,22 @@ class Hit:
     call: int | None = None
     message: int | None = None
     in_answer: bool = False
+    folder: str | None = None  # of the capture
     agent_id: str | None = None
     agent_type: str | None = None
     at: float | None = None
     path: str | None = None
     line: int | None = None
     record_type: str | None = None
+
+    @property
+    def is_in_conversation(self) -> bool:
+        """Whether a text of a transcript is part of the conversation, as `ccwire show` prints it.
+
+        A result is there only with its call.
+        """
+        has_call = self.role != "tool-result" or self.tool is not None
+        return has_call and self.record_type in _SPOKEN
 
 
 @dataclass(slots=True)
@@ -109,8 +119,8 @@ def search_session(source: Source, query: Query, clean: Clean) -> SessionHits:
     limit = TimeLimit()
     search = _Search(source, query, clean, limit)
     with limit.ticking():
-        if source.folder is not None and not query.types:
-            search.capture(source.folder)
+        for folder in source.folders if not query.types else ():
+            search.capture(folder)
         search.transcripts()
     return search.found
 
@@ -139,7 +149,8 @@ class _Search:
             is_answer = direction == "resp"
             texts = answer_texts(file.get("message")) if is_answer else request_texts(body_of(file))
             for one in texts:
-                self._take(one, _place(number, calls.get(number), is_answer, one))
+                self._take(one, _place(folder, number, calls.get(number), is_answer, one))
+        self.found.unreadable += [path.name for path in files.damaged()]
 
     def _may_match(self, folder: Path, name: str | None) -> bool:
         """Whether an exchange file may match; one that is packed is not ruled out here."""
@@ -173,7 +184,7 @@ class _Search:
             return
         data = read_regular(path)
         names: dict[str, str] = {}
-        agent_id, agent_type = (agent.agent_id, type_of(agent)) if agent else (None, None)
+        agent_id, agent_type = (agent.agent_id, _type_of(agent)) if agent else (None, None)
         for number, line in enumerate(data.split(b"\n"), 1):
             may_match = pattern.may_be_in(line)
             if not line or not (may_match or _TOOL_USE in line):
@@ -231,8 +242,11 @@ class _Search:
         return is_new
 
 
-def _place(number: int, call: Exchange | None, is_answer: bool, one: FoundText) -> dict[str, Any]:
+def _place(
+    folder: Path, number: int, call: Exchange | None, is_answer: bool, one: FoundText
+) -> dict[str, Any]:
     return {
+        "folder": str(folder),
         "call": number,
         "message": one.message,
         "in_answer": is_answer,
@@ -240,3 +254,13 @@ def _place(number: int, call: Exchange | None, is_answer: bool, one: FoundText) 
         "agent_type": call.agent_type if call else None,
         "at": call.started if call else None,
     }
+
+
+def _type_of(agent: AgentFile) -> str | None:
+    """Return a subagent's type from its meta.json, if there is one."""
+    if agent.meta is None:
+        return None
+    try:
+        return text(parse_object(read_regular(agent.meta)).get("agentType"))
+    except OSError:
+        return None

@@ -1,6 +1,8 @@
 """`ccwire search`: each text once, where it first appeared, in every form of a session."""
 
 import json
+import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,13 @@ from click.testing import CliRunner, Result
 from addon.storage.packing.pack import pack_session, pack_some
 from addon.storage.packing.segments import SegmentWriter
 from ccwire.cli import main
+from ccwire.wire.format import EXCHANGES
 from ccwire.wire.pack.files import exchange_files
+from ccwire.wire.pack.segment import SEGMENT_SUFFIX
 from lab.made_session import MadeSession
 
 SESSION = "7e57ab1e-0000-4000-8000-000000000001"
+OTHER = "07e57ab1-0000-4000-8000-000000000002"
 AGENT = "a0000007"
 SECRET = "sk-ant-api03-" + "Zq7aB3kL9mN2pR5s" * 5 + "AA"
 LATER = 4e9
@@ -112,6 +117,109 @@ def test_a_word_in_an_agents_tool_result_is_found_once(
     assert "show 7e57ab1e 3 --message 3" in hit["show"]
 
 
+LONG = "\n".join(f"line {number} of many" for number in range(300))
+
+
+def long(word: str) -> str:
+    """Return a text that `show` shortens, unless it is asked for all."""
+    return f"{LONG}\n{word}\n{LONG}"
+
+
+def wire_words(home: Home) -> list[str]:
+    """Add a call with a word in every part, and return the words."""
+    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": long("in-call")}}
+    said = [{"type": "thinking", "thinking": long("in-thinking")}, call]
+    said += [{"type": "text", "text": long("in-answer")}]
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": long("in-result")}
+    text = {"type": "text", "media_type": "text/plain", "data": long("in-document")}
+    body = {
+        "system": [{"type": "text", "text": long("in-system")}],
+        "tools": [{"name": "mcp__a__b", "input_schema": {"description": long("in-schema")}}],
+        "messages": [
+            {"role": "user", "content": long("in-prompt")},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result, {"type": "document", "source": text}]},
+        ],
+    }
+    index = home.folder / EXCHANGES
+    last = json.loads(index.read_bytes().split(b"\n")[-2])
+    with index.open("ab") as file:
+        file.write(orjson.dumps(last | {"sequence": 5, "started": 1.8e9}) + b"\n")
+    request = {"headers": {}, "body": {"type": "json", "data": body}}
+    response = {"status_code": 200, "message": {"content": said}, "body": {"type": "sse"}}
+    for direction, value in (("req", request), ("resp", response)):
+        name = f"0005_{direction}_v1_messages.json"
+        (home.folder / name).write_bytes(orjson.dumps(value))
+    words = "call thinking answer result document system schema prompt"
+    return [f"in-{word}" for word in words.split()]
+
+
+def transcript_words(home: Home, agent: str | None) -> list[str]:
+    """Write a session without a capture, and return the words in its lines."""
+    made = MadeSession(OTHER)
+    made.prompt("Start.")
+    made.prompt(long("t-prompt"), agent)
+    texts = tuple(map(long, ("t-thinking", "t-answer", "t-call")))
+    made.call(("thinking", "text", "tool_use"), texts=texts, agent_id=agent)
+    made.tool_result(long("t-result"), agent)
+    made.system("local_command", content=long("t-command"))
+    lines = made.lines if agent is None else made.agent_lines[agent]
+    used = lines[-2 if agent is None else -1]["message"]["content"][0]
+    used["tool_use_id"] = lines[4 if agent is None else 3]["message"]["content"][0]["id"]
+    made.write(home.claude)
+    words = "prompt thinking answer call result command"
+    return [f"t-{word}" for word in words.split()]
+
+
+@FORMS
+@pytest.mark.parametrize("agent", [None, AGENT])
+def test_the_printed_command_shows_the_text(
+    tmp_path: Path, form: Callable[[Path], None], agent: str | None
+) -> None:
+    home = Home(tmp_path / "it's $HOME here")
+    words = [*wire_words(home), *transcript_words(home, agent)]
+    form(home.folder)
+    for word in words:
+        (hit,) = home.hits(word)
+        assert word in ran(hit["show"]), hit["show"]
+
+
+def ran(command: str) -> str:
+    """Run a printed command and return what it prints."""
+    words = shlex.split(command)
+    if words[0] == "sed":
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return CliRunner().invoke(main, words[words.index("show") :]).stdout
+
+
+def test_what_is_only_in_another_copy_of_a_session_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that is resumed elsewhere may have a folder in each of two places."""
+    first, second = Home(tmp_path / "home"), Home(tmp_path / "work")
+    wire_words(first)
+    (tmp_path / "work" / "captures" / SESSION / EXCHANGES).touch()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("CCWIRE_HOME", str(tmp_path / "home"))
+    ran_there = CliRunner().invoke(
+        main, ["search", "in-answer", "--json", "--claude-dir", str(second.claude)]
+    )
+    (hit,) = json.loads(ran_there.stdout)["hits"]
+    assert hit["folder"] == str(first.folder)
+    assert "in-answer" in ran(hit["show"])
+
+
+def test_a_damaged_pack_is_named(home: Home) -> None:
+    packed(home.folder)
+    (pack,) = home.folder.glob(f"*{SEGMENT_SUFFIX}")
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
+    pack.write_bytes(data)
+    printed = home.run("quokka")
+    assert printed.exit_code == 0 and "cannot be read; left out" in printed.stderr
+    assert "agent-a0000007.jsonl:3" in printed.stdout
+
+
 @FORMS
 def test_a_secret_is_not_found(home: Home, form: Callable[[Path], None]) -> None:
     form(home.folder)
@@ -150,6 +258,12 @@ def test_context_is_shown_on_both_sides(home: Home) -> None:
 def test_counts_by_session_have_no_texts(home: Home) -> None:
     ran = home.run("one", "--count")
     assert "7e57ab1e" in ran.stdout and "made up" not in ran.stdout
+    (counts,) = json.loads(home.run("one", "--count", "--json").stdout)["sessions"]
+    assert (counts["texts"], counts["matches"], counts["roles"]) == (
+        3,
+        3,
+        ["assistant", "tool-result"],
+    )
 
 
 def test_a_session_without_a_capture_is_found_by_line(tmp_path: Path) -> None:
