@@ -80,7 +80,8 @@ class _SearchedStream:
     def may_match(self, ranges: list[tuple[int, int]]) -> bool:
         """Whether a file of these ranges contains the needle."""
         size = len(self._needle)
-        if any(length < size for _, length in ranges[1:-1]):  # one that is less than a needle
+        if min([length for _, length in ranges[1:-1]], default=size) < size:
+            # The needle may be in more than two ranges.
             parts = (self._data[start : start + length] for start, length in ranges)
             return self._needle in b"".join(parts)
         if self._places and any(self._is_in(*place) for place in ranges):

@@ -1,6 +1,7 @@
 """The lines of a text that match, cut to what is worth printing. Pure."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _MOST_LINES = 5  # of a text that are kept
@@ -18,7 +19,7 @@ class Line:
 
 
 def matching_lines(
-    words: str, matches: Iterable[tuple[int, int]], context: int, most: int = _MOST_LINES
+    words: str, matches: Iterator[re.Match[str]], context: int, most: int = _MOST_LINES
 ) -> tuple[tuple[Line, ...], int]:
     """Return the first lines that match, each with the lines around it, and how often all match.
 
@@ -27,18 +28,18 @@ def matching_lines(
     spans: dict[int, list[tuple[int, int]]] = {}
     number = start_of = times = 0
     feed = words.find("\n")  # the end of the line
-    for start, end in matches:
+    for match in matches:
         times += 1
-        if len(spans) > most:
-            continue
+        start, end = match.span()
         while 0 <= feed < start:
             number, start_of = number + 1, feed + 1
             feed = words.find("\n", start_of)
         found = spans.setdefault(number, [])
         if not found or start - start_of - found[0][0] < _LONGEST_LINE:  # else it is cut off
             found.append((start - start_of, end - start_of))
-    if len(spans) > most:
-        spans.popitem()
+        if len(spans) > most:
+            spans.popitem()
+            times += sum(1 for _ in matches)
     lines = words.split("\n")
     shown = {n for hit in spans for n in range(hit - context, hit + context + 1)}
     kept = sorted(n for n in shown if 0 <= n < len(lines))

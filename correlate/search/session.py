@@ -215,9 +215,8 @@ class _Search:
         if not self._is_new(one.text):
             return
         words = self._clean(one.text)
-        matches = (found.span() for found in compiled.finditer(words))
         with self._limit:
-            lines, times = matching_lines(words, matches, self._query.context)
+            lines, times = matching_lines(words, compiled.finditer(words), self._query.context)
         if not times:
             return
         plain = _MARK.sub("<redacted>", words)

@@ -53,13 +53,17 @@ def packed_file(value: object, pack: str) -> PackedFile:
 
 def exchange_files(folder: Path) -> list[Path]:
     """The open exchange files in a session's folder, by number."""
+    return [folder / name for _, name in sorted(exchange_names(folder))]
+
+
+def exchange_names(folder: Path) -> list[tuple[FileKey, str]]:
+    """The names of the open exchange files in a session's folder."""
     with os.scandir(folder) as entries:
-        found = [
-            Path(entry.path)
+        return [
+            (key, entry.name)
             for entry in entries
-            if parse_file_name(entry.name) and entry.is_file(follow_symlinks=False)
+            if (key := parse_file_name(entry.name)) and entry.is_file(follow_symlinks=False)
         ]
-    return sorted(found, key=lambda path: parse_file_name(path.name) or (0, ""))
 
 
 def described(path: Path) -> PackedFile:

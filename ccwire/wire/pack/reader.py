@@ -5,14 +5,14 @@ moves them back. So a file that is not where it was a moment ago is looked for a
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ccwire.wire.format import parse_file_name
-from ccwire.wire.pack.files import FileKey, PackDamaged, exchange_files
+from ccwire.wire.pack.files import FileKey, PackDamaged, exchange_names
 from ccwire.wire.pack.segment import SEGMENT_SUFFIX, Segment
 from ccwire.wire.pack.tar import TAR_SUFFIX, TarPack
 from ccwire.wire.regular_file import open_regular
@@ -128,8 +128,7 @@ class ExchangeFiles:
         self._open = before | self._list_open()
 
     def _list_open(self) -> dict[FileKey, str]:
-        there = exchange_files(self._folder) if self._folder.is_dir() else []
-        return {key: path.name for path in there if (key := parse_file_name(path.name))}
+        return dict(exchange_names(self._folder)) if self._folder.is_dir() else {}
 
 
 def read_exchange_file(path: Path) -> bytes:
@@ -178,14 +177,13 @@ def pack_number(pack: Path) -> int:
 
 
 def _numbered(folder: Path, suffix: str) -> list[Path]:
-    found = [path for path in _children(folder) if path.name.endswith(suffix)]
-    visible = (path for path in found if path.name[0] != "." and not path.is_symlink())
-    return sorted(visible, key=pack_number)
-
-
-def _children(folder: Path) -> Iterator[Path]:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        yield from folder.iterdir()
+    found: list[Path] = []
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.endswith(suffix) and name[0] != "." and not entry.is_symlink():
+                found.append(folder / name)
+    return sorted(found, key=pack_number)
 
 
 def _opened(path: Path) -> Pack:

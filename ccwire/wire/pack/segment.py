@@ -302,7 +302,9 @@ class Segment:
             {"name": listed, "size": size, "mode": MODE, "mtime_ns": mtime_ns, "sha256": sha256},
             pack,
         )
-        is_sound = all(type(number) is int and 0 <= number <= LARGEST_PACK for number in numbers)
+        is_sound = set(map(type, numbers)) <= {int} and (
+            min(numbers, default=0) >= 0 and max(numbers, default=0) <= LARGEST_PACK
+        )
         if not is_sound or sum(length for _, length in ranges) != size or listed != name:
             raise PackDamaged(f"{pack} lists {name} with ranges that do not fit its size")
         return entry, ranges

@@ -6,8 +6,7 @@ from correlate.search.lines import Line, matching_lines
 
 
 def found(words: str, pattern: str, context: int = 0) -> tuple[tuple[Line, ...], int]:
-    spans = (match.span() for match in re.finditer(pattern, words))
-    return matching_lines(words, spans, context)
+    return matching_lines(words, re.finditer(pattern, words), context)
 
 
 def test_each_line_has_its_number_and_the_places_of_its_matches() -> None:
