@@ -14,9 +14,11 @@ from click.testing import CliRunner, Result
 from addon.storage.packing.pack import pack_session, pack_some
 from addon.storage.packing.segments import SegmentWriter
 from ccwire.cli import main
-from ccwire.wire.format import EXCHANGES
+from ccwire.wire.format import EXCHANGES, UNKNOWN
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.segment import SEGMENT_SUFFIX
+from correlate.search.session import SessionHits
+from correlate.search.time_limit import TooSlow
 from lab.made_session import MadeSession
 
 SESSION = "7e57ab1e-0000-4000-8000-000000000001"
@@ -248,6 +250,59 @@ def test_filters_narrow_the_texts(home: Home) -> None:
     assert len(home.hits("quokka", "--smaller", "100")) == 1
     (hit,) = home.hits("quokka", "--type", "user")
     assert (hit["call"], hit["line"]) == (None, 3)
+
+
+def test_a_role_finds_a_text_that_another_role_had_before(home: Home) -> None:
+    (call,) = home.hits("made up", "--role", "system")
+    assert (call["call"], call["role"]) == (1, "system")
+    body = {"messages": [{"role": "user", "content": "You are made up. " * 40}]}
+    request = {"headers": {}, "body": {"type": "json", "data": body}}
+    (home.folder / "0007_req_v1_messages.json").write_bytes(orjson.dumps(request))
+    assert [hit["call"] for hit in home.hits("made up")] == [1]
+    (said,) = home.hits("made up", "--role", "user")
+    assert (said["call"], said["role"]) == (7, "user")
+
+
+@FORMS
+def test_a_call_of_no_session_is_found_with_its_command(
+    home: Home, form: Callable[[Path], None]
+) -> None:
+    form(home.folder)
+    unknown = home.folder.rename(home.captures / UNKNOWN)
+    (hit,) = home.hits("quokka", "--role", "tool-result", "--tool", "Read")
+    assert (hit["session_id"], hit["folder"]) == (UNKNOWN, str(unknown))
+    assert "quokka" in ran(hit["show"])
+
+
+def test_a_session_that_is_being_written_is_searched(home: Home) -> None:
+    (home.folder / "0008_resp_v1_messages.part").write_bytes(b"data: numbat\n")
+    (path,) = home.claude.rglob(f"{SESSION}.jsonl")
+    with path.open("ab") as file:
+        line = {"type": "user", "isSidechain": True, "message": {"content": "a potoroo"}}
+        file.write(b"\0\xff potoroo\n" + orjson.dumps(line) + b"\n" + orjson.dumps(line)[:-3])
+    (hit,) = home.hits("potoroo")
+    assert (hit["role"], hit["matches"]) == ("user", 1)
+    assert [hit["role"] for hit in home.hits("numbat")] == ["tool-definition"]
+
+
+def test_a_text_of_two_sessions_is_reported_for_each(home: Home) -> None:
+    made = MadeSession(OTHER)
+    made.prompt("first line\nquokka here\nlast line")
+    made.write(home.claude)
+    assert {hit["session_id"] for hit in home.hits("quokka")} == {SESSION, OTHER}
+    assert [hit["session_id"] for hit in home.hits("quokka", "--session", OTHER[:8])] == [OTHER]
+
+
+def test_a_pattern_that_never_ends_is_one_sentence(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_too_slow(*_: object, **__: object) -> SessionHits:
+        raise TooSlow
+
+    monkeypatch.setattr("ccwire.commands.search.search_session", is_too_slow)
+    printed = home.run("-e", "(a+)+$")
+    assert printed.exit_code == 2
+    assert "'(a+)+$' takes more than 10 s on one text" in printed.stderr
 
 
 def test_context_is_shown_on_both_sides(home: Home) -> None:
