@@ -59,11 +59,9 @@ def _compiled(pattern: Pattern) -> re.Pattern[str]:
 
 
 def _needle(pattern: Pattern) -> bytes | None:
-    if pattern.ignore_case and not pattern.given.isascii():
-        return None
     required = _required(pattern) if pattern.regex else [pattern.given]
     runs = [run for part in required for run in _PLAIN.findall(part)]
-    if pattern.regex and pattern.ignore_case:
+    if pattern.ignore_case and (pattern.regex or not pattern.given.isascii()):
         runs = [run for part in runs for run in _FOLDED.split(part)]
     found = max(runs, key=len, default="").encode()
     return (found.lower() if pattern.ignore_case else found) or None

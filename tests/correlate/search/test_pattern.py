@@ -1,4 +1,6 @@
 import json
+import re
+import sys
 
 import pytest
 
@@ -67,3 +69,6 @@ def test_a_regular_expression_is_looked_for_by_what_it_must_contain(
 def test_letters_with_other_forms_are_not_looked_for_in_bytes() -> None:
     assert Pattern("desk lamp", regex=True, ignore_case=True).needle == b" lamp"
     assert Pattern("k", regex=True, ignore_case=True).needle is None
+    assert Pattern("GRÜN LAMP", ignore_case=True).needle == b"n lamp"
+    others = "".join(map(chr, range(0x80, sys.maxunicode + 1)))
+    assert not re.findall("[a-hjl-rt-z]", others, re.IGNORECASE)
