@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from addon.storage.packing.pack import pack_session, pack_some
@@ -17,6 +17,7 @@ from ccwire.wire.pack.files import exchange_files
 from correlate.search.pattern import Pattern, PatternError
 from correlate.search.session import Hit, Query, SessionHits, Source, search_session
 from correlate.transcript.locate import AgentFile, SessionFiles
+from tests.properties import property_test
 
 SESSION = "7e57ab1e-0000-4000-8000-00000000000a"
 LATER = 4e9
@@ -162,7 +163,7 @@ def searches(draw: st.DrawFn) -> tuple[list[str], str, bool, bool, bool]:
     return said, given_text, regex, ignore_case, word
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@property_test
 @given(searches(), st.sampled_from(WRITERS), st.sampled_from(FORMS))
 def test_a_search_finds_what_reading_everything_finds(
     drawn: tuple[list[str], str, bool, bool, bool],
@@ -183,6 +184,7 @@ def test_a_search_finds_what_reading_everything_finds(
     assert [place_of(hit) for hit in found.hits] == times
 
 
+@property_test
 @pytest.mark.parametrize("word", [False, True])
 @given(texts, texts, st.booleans())
 def test_a_literal_matches_as_its_characters_do(
