@@ -12,10 +12,11 @@ from addon.storage.files import locked, write_whole
 from addon.storage.home import make_home
 from ccwire.wire.json_text import as_dict, dump, parse_json
 from ccwire.wire.regular_file import read_regular
-from correlate.spend.files import FileRecord, read_file, record_of_json, record_to_json
+from correlate.spend.files import FileRecord, read_file
+from correlate.spend.stored import record_of_json, record_to_json
 
 SPEND_CACHE = "spend-cache.json"
-VERSION = 1
+VERSION = 2
 
 
 def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:

@@ -108,7 +108,7 @@ def test_an_appended_file_is_read_on_and_a_replaced_one_anew(tmp_path: Path, hom
     assert (home / SPEND_CACHE).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"version":1,"files":7}'])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"version":2,"files":7}'])
 def test_a_damaged_or_deleted_cache_changes_nothing(
     tmp_path: Path, home: Path, damage: bytes
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_damaged_or_deleted_cache_changes_nothing(
     assert b"Please" not in (home / SPEND_CACHE).read_bytes()
     (home / SPEND_CACHE).write_bytes(damage)
     assert _spend(tmp_path) == first
-    broken = json.dumps({"version": 1, "files": {str(path): [1, 2]}})
+    broken = json.dumps({"version": 2, "files": {str(path): [1, 2]}})
     (home / SPEND_CACHE).write_text(broken)
     assert _spend(tmp_path) == first
     (home / SPEND_CACHE).unlink()
