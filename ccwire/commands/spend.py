@@ -1,6 +1,7 @@
 """`ccwire spend`: tokens and dollars over all sessions, grouped."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from correlate.transcript.client_records import read_stats_cache
 
 _MOST_KEYS = 2
 _SHOWN_MODELS = 5
+_ALSO = {"agent-type": "agent", "client-version": "version"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class _Spend:
 
 
 def _keys(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
-    names = [name.strip() for value in given for name in value.split(",") if name.strip()]
+    words = [word.strip().lower() for value in given for word in value.split(",") if word.strip()]
+    names = [_ALSO.get(re.sub("[ _]", "-", word), word) for word in words]
     by = tuple(dict.fromkeys(names)) or ("day",)
     known = f"{', '.join(list(KEYS)[:-1])} or {list(KEYS)[-1]}"
     for name in by:

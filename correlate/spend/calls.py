@@ -116,8 +116,12 @@ def _merged(
             found.cost_records[stem] = record.cost_usd
         for place, tokens in record.lines.items():
             found.lines[place] = found.lines.get(place, Tokens()) + tokens
-    turns = [turn for record in records.values() for turn in (*record.turns, *record.unfinished)]
-    for turn in sorted(turns, key=lambda turn: turn.at if turn.at is not None else inf):
+    turns = (
+        (turn, record)
+        for record in records.values()
+        for turn in (*record.turns, *record.unfinished)
+    )
+    for turn, _ in sorted(turns, key=_order):
         if turn.session_id:
             found.sessions.add(turn.session_id)
         if turn.model == SYNTHETIC_MODEL:
@@ -140,6 +144,16 @@ def _merged(
         if same.agent == SUBAGENT:
             same.agent = new.agent if new.agent != MAIN else SUBAGENT
     return [*named.values(), *unnamed]
+
+
+def _order(found: tuple[FileTurn, FileRecord]) -> tuple[float, bool, int]:
+    """Return what sorts a copy after its original.
+
+    Copied lines have the original's times; the file that was written first is the original, as in
+    `correlate.transcript.lineage`.
+    """
+    turn, record = found
+    return turn.at if turn.at is not None else inf, turn.sidechain, record.modified
 
 
 def _repeated(turn: FileTurn, known: _Merged | None) -> _Merged | None:

@@ -70,6 +70,10 @@ class FileRecord:
     lines: Mapping[tuple[str, str], Tokens] = field(default_factory=dict)  # by UTC day and model
     unfinished: tuple[FileTurn, ...] = ()  # of a last line without a line feed: read again
 
+    @property
+    def modified(self) -> int:
+        return self.identity[3]
+
 
 def transcript_paths(claude_dir: Path) -> list[str]:
     """Return all transcript files, those of subagents included, in any folder layout."""

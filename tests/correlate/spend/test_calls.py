@@ -1,5 +1,6 @@
 """Each call is counted once, wherever its lines and its exchange are."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_the_most_final_copy_is_used_and_the_earliest_one_owns_the_call(tmp_path
         "exact",
         {"input_tokens": 10, "output_tokens": 90},
     )
+
+
+@pytest.mark.parametrize("original", ["a.jsonl", "z.jsonl"])
+def test_of_equal_copies_the_file_that_was_written_first_owns_the_call(
+    tmp_path: Path, original: str
+) -> None:
+    for number, name in enumerate((original, "fork.jsonl")):
+        os.utime(write(tmp_path, name, answer("m1", "r1", 5)), (number, number))
+    assert [call.session_id for call in collected(tmp_path).calls] == [original[0]]
 
 
 def test_missing_output_tokens_are_a_lower_bound(tmp_path: Path) -> None:
