@@ -13,9 +13,9 @@ from addon.storage.home import find_home
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.spend import csv_text, print_spend
-from ccwire.output.terminal import console, echo, print_json
+from ccwire.output.terminal import SafeConsole, echo_rendered, rendered, safe, safe_json
 from ccwire.session_filters import Project, parse_project, parsed, when
-from ccwire.spend_cache import read_records
+from ccwire.spend_cache import keep_output, read_records, watched_states
 from ccwire.wire.usage import Tokens
 from correlate.spend.calls import chosen, collect
 from correlate.spend.files import transcript_paths
@@ -102,6 +102,8 @@ def command(
         raise UserError("--csv and --json exclude each other; give one of them.")
     captures.warn_of_away()
     home = None if no_cache else find_home(os.environ)
+    is_lasting = since is None and until is None and not captures.away  # no time, no warning
+    watched = watched_states(home, claude_dir, captures) if home and is_lasting else None
     records = read_records(transcript_paths(claude_dir), home)
     found = collect(records, captures.session_folders, captures.unknown)
     calls = [
@@ -123,11 +125,14 @@ def command(
         is_all,
     )
     if as_json:
-        print_json(_as_json(spend))
+        text = safe_json(_as_json(spend)).decode() + "\n"
     elif as_csv:
-        echo(csv_text(by, rows, total), nl=False)
+        text = safe(csv_text(by, rows, total))
     else:
-        _print(spend, claude_dir)
+        text = rendered(lambda to: _print(to, spend, claude_dir))
+    echo_rendered(text)
+    if home is not None and watched is not None:
+        keep_output(home, watched, text)
 
 
 def _as_json(spend: _Spend) -> dict[str, Any]:
@@ -143,8 +148,7 @@ def _as_json(spend: _Spend) -> dict[str, Any]:
     }
 
 
-def _print(spend: _Spend, claude_dir: Path) -> None:
-    to = console()
+def _print(to: SafeConsole, spend: _Spend, claude_dir: Path) -> None:
     if not spend.rows:
         to.print(f"No calls found in {claude_dir} and the captures that match.")
     else:

@@ -22,6 +22,7 @@ from correlate.transcript.lines import parse_line, telling_lines
 from correlate.transcript.records import AgentResult, AssistantLine, CostState, typed
 from correlate.transcript.turns import Turn, TurnFolder
 
+TRANSCRIPT_FOLDERS = ("projects", "sessions")
 _PROBE = 256  # bytes at the start of a file, and before the offset, by which it is recognised
 _LONGEST_NAME = 300
 _COUNTS = (
@@ -78,7 +79,7 @@ class FileRecord:
 def transcript_paths(claude_dir: Path) -> list[str]:
     """Return all transcript files, those of subagents included, in any folder layout."""
     found: list[str] = []
-    for folder in ("projects", "sessions"):
+    for folder in TRANSCRIPT_FOLDERS:
         for place, _, names in os.walk(claude_dir / folder):
             found += [f"{place}{os.sep}{name}" for name in names if name.endswith(".jsonl")]
     return sorted(found)

@@ -18,6 +18,8 @@ from ccwire.wire.regular_file import read_regular
 from ccwire.wire.usage import Tokens
 from correlate.transcript.lines import parse_line, read_lines
 
+STATS_CACHE = "stats-cache.json"
+
 
 @dataclass(frozen=True, slots=True)
 class StatsCache:
@@ -51,7 +53,7 @@ class Todo:
 def read_stats_cache(claude_dir: Path) -> StatsCache | None:
     """Return the client's totals; None if missing or damaged: the client rebuilds the file."""
     try:
-        stats = parse_json(read_regular(claude_dir / "stats-cache.json"))
+        stats = parse_json(read_regular(claude_dir / STATS_CACHE))
     except (OSError, ValueError):
         return None
     if not isinstance(stats, dict):
