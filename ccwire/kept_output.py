@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEPT = "spend-output"
 _FORMAT = "1"
 _MOST_OUTPUTS = 32
-_SETTLED_NS = 2_000_000_000  # a file may change again within the resolution of its times
+_SETTLED_NS = 500_000_000  # within which a file may change again and its times may not
 _VARIABLES = (
     "CLAUDE_CONFIG_DIR",
     "COLORTERM",

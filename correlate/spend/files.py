@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,12 @@ def _count_line(lines: dict[tuple[str, str], Tokens], line: AssistantLine) -> No
 
 
 def utc_day(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+    return _day(int(at // 86_400))
+
+
+@lru_cache(maxsize=4096)
+def _day(number: int) -> str:
+    return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
 
 
 def _joined(before: tuple[FileTurn, ...], new: tuple[FileTurn, ...]) -> tuple[FileTurn, ...] | None:
