@@ -2,12 +2,14 @@
 
 The baseline is the newest ccusage on the same tree. Both run from start to exit in their own
 process, alternately, with what the disk cache has; elapsed time is compared. `spend` keeps what it
-has read: the first run reads everything, the second only what is new.
+has read: the first run reads everything, with one processor where ccusage uses all, a run after one
+file has grown only what is new, and one after nothing has changed prints what it printed before.
 """
 
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +20,8 @@ from bench.figure import Figure, at_least, print_figures
 from bench.runs import Run, environment, run
 from lab.tree import Tree, write_tree
 
-FIRST, SECOND = 1.0, 10.0
+FIRST, GROWN, SECOND = 0.1, 0.3, 10.0
+_SETTLED = 1.0  # seconds after which a file counts as unchanged
 
 
 @click.command()
@@ -39,15 +42,22 @@ def main(megabytes: int, rounds: int, as_json: bool) -> None:
 def _measure(tree: Tree, ccusage: list[str], rounds: int) -> list[Figure]:
     ours = [sys.executable, "-m", "ccwire", "spend", "--claude-dir", str(tree.claude_dir)]
     ours += ["--captures", str(_empty(tree))]
-    runs: dict[str, list[Run]] = {"first": [], "second": [], "ccusage": []}
+    runs: dict[str, list[Run]] = {"first": [], "grown": [], "second": [], "ccusage": []}
+    grows = max(tree.claude_dir.rglob("*.jsonl"), key=lambda path: path.stat().st_size)
     subprocess.run(ccusage, env=environment(tree), stdout=subprocess.DEVNULL, check=True)
     for _ in range(rounds):
         runs["ccusage"].append(run(ccusage, tree))
         runs["first"].append(run([*ours, "--no-cache"], tree))
         run(ours, tree)
+        with grows.open("ab") as file:
+            file.write(b'{"type":"mode"}\n')
+        runs["grown"].append(run(ours, tree))
+        time.sleep(_SETTLED)
+        run(ours, tree)
         runs["second"].append(run(ours, tree))
     return [
         _figure("spend, nothing cached", runs["first"], runs["ccusage"], FIRST, tree),
+        _figure("spend, one file grown", runs["grown"], runs["ccusage"], GROWN, tree),
         _figure("spend, second run", runs["second"], runs["ccusage"], SECOND, tree),
     ]
 

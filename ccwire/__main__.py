@@ -18,6 +18,11 @@ def main() -> None:
     from ccwire.import_path import own_path
 
     sys.path[:] = own_path()
+    if sys.argv[1:2] == ["spend"]:
+        from ccwire.kept_output import print_again
+
+        if print_again():
+            return
     from ccwire.cli import main as command_line
 
     command_line()

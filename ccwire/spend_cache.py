@@ -5,17 +5,26 @@ written makes no command fail.
 """
 
 import contextlib
-from collections.abc import Mapping
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from addon.storage.files import locked, write_whole
-from addon.storage.home import make_home
+from addon.storage.home import CAPTURES, make_home
+from addon.storage.registry import REGISTRY
+from ccwire.capture_folders import CaptureFolders
+from ccwire.kept_output import KEPT, is_settled, question, states_of, with_output
+from ccwire.wire.format import EXCHANGES, MANIFEST
 from ccwire.wire.json_text import as_dict, dump, parse_json
 from ccwire.wire.regular_file import read_regular
-from correlate.spend.files import FileRecord, read_file, record_of_json, record_to_json
+from correlate.spend.files import TRANSCRIPT_FOLDERS, FileRecord, read_file
+from correlate.spend.stored import record_of_json, record_to_json
+from correlate.transcript.client_records import STATS_CACHE
 
 SPEND_CACHE = "spend-cache.json"
-VERSION = 1
+VERSION = 2
 
 
 def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:
@@ -35,6 +44,40 @@ def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:
     if home is not None and is_new:
         _write(home, records)
     return records
+
+
+def watched_states(home: Path, claude_dir: Path, captures: CaptureFolders) -> dict[str, str] | None:
+    """Return the states of all that decides what `spend` prints; None if that is not certain."""
+    try:
+        return states_of(map(os.path.abspath, _watched(home, claude_dir, captures)))
+    except OSError:
+        return None
+
+
+def keep_output(home: Path, watched: dict[str, str], text: str) -> None:
+    """Keep what was printed, for `ccwire.kept_output` to print it again."""
+    if not is_settled(watched, time.time_ns()):
+        return
+    with contextlib.suppress(OSError, ValueError):
+        try:
+            before = read_regular(home / KEPT, follow=False)
+        except FileNotFoundError:
+            before = b""
+        write_whole(make_home(home) / KEPT, with_output(before, watched, question(), text))
+
+
+def _watched(home: Path, claude_dir: Path, captures: CaptureFolders) -> Iterator[str | Path]:
+    yield from (claude_dir / STATS_CACHE, home / REGISTRY, "/etc/localtime", sys.argv[0])
+    for folder in (claude_dir / name for name in TRANSCRIPT_FOLDERS):
+        yield folder
+        for place, folders, names in os.walk(folder):
+            yield from (f"{place}{os.sep}{name}" for name in folders)
+            kinds = (".jsonl", ".meta.json")
+            yield from (f"{place}{os.sep}{name}" for name in names if name.endswith(kinds))
+    for captured in dict.fromkeys((*captures.folders, home / CAPTURES, Path(CAPTURES))):
+        yield captured
+        for session in captured.iterdir() if captured.is_dir() else ():
+            yield from (session, session / EXCHANGES, session / MANIFEST)
 
 
 def _write(home: Path, records: Mapping[str, FileRecord]) -> None:

@@ -53,7 +53,7 @@ def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
             for piece in pieces:
                 write_all(file, piece)
         temporary.replace(path)
-    except OSError:
+    except BaseException:  # Ctrl-C too
         temporary.unlink(missing_ok=True)
         raise
 

@@ -1,6 +1,7 @@
 """`ccwire spend`: tokens and dollars over all sessions, grouped."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from addon.storage.home import find_home
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.spend import csv_text, print_spend
-from ccwire.output.terminal import console, echo, print_json
+from ccwire.output.terminal import SafeConsole, echo_rendered, rendered, safe, safe_json
 from ccwire.session_filters import Project, parse_project, parsed, when
-from ccwire.spend_cache import read_records
-from correlate.spend.calls import Collected, chosen, collect
+from ccwire.spend_cache import keep_output, read_records, watched_states
+from ccwire.wire.usage import Tokens
+from correlate.spend.calls import chosen, collect
 from correlate.spend.files import transcript_paths
 from correlate.spend.totals import KEYS, Row, total_rows
 from correlate.spend.witnesses import CostRecords, Statistics, cost_records, statistics
@@ -23,6 +25,7 @@ from correlate.transcript.client_records import read_stats_cache
 
 _MOST_KEYS = 2
 _SHOWN_MODELS = 5
+_ALSO = {"agent-type": "agent", "client-version": "version"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,16 @@ class _Spend:
     by: tuple[str, ...]
     rows: list[Row]
     total: Row
+    sessions: int
     uncaptured: int
     records: CostRecords
     statistics: Statistics | None
+    is_all: bool  # no call was left out
 
 
 def _keys(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
-    names = [name.strip() for value in given for name in value.split(",") if name.strip()]
+    words = [word.strip().lower() for value in given for word in value.split(",") if word.strip()]
+    names = [_ALSO.get(re.sub("[ _]", "-", word), word) for word in words]
     by = tuple(dict.fromkeys(names)) or ("day",)
     known = f"{', '.join(list(KEYS)[:-1])} or {list(KEYS)[-1]}"
     for name in by:
@@ -96,6 +102,8 @@ def command(
         raise UserError("--csv and --json exclude each other; give one of them.")
     captures.warn_of_away()
     home = None if no_cache else find_home(os.environ)
+    is_lasting = since is None and until is None and not captures.away  # no time, no warning
+    watched = watched_states(home, claude_dir, captures) if home and is_lasting else None
     records = read_records(transcript_paths(claude_dir), home)
     found = collect(records, captures.session_folders, captures.unknown)
     calls = [
@@ -104,28 +112,35 @@ def command(
         if project is None or project.matches(call.project)
     ]
     rows, total = total_rows(calls, by, model)
+    is_all = since is None and until is None and project is None and model is None
+    sessions = {call.session_id for call in calls if call.session_id}
     spend = _Spend(
         by,
         rows,
         total,
-        len(found.sessions - found.captured),
-        cost_records(found),
+        len(sessions),
+        len(sessions - found.captured),
+        cost_records(found, None if is_all else sessions),
         statistics(found, read_stats_cache(claude_dir)),
+        is_all,
     )
     if as_json:
-        print_json(_as_json(spend, found))
+        text = safe_json(_as_json(spend)).decode() + "\n"
     elif as_csv:
-        echo(csv_text(by, rows, total), nl=False)
+        text = safe(csv_text(by, rows, total))
     else:
-        _print(spend, claude_dir)
+        text = rendered(lambda to: _print(to, spend, claude_dir))
+    echo_rendered(text)
+    if home is not None and watched is not None:
+        keep_output(home, watched, text)
 
 
-def _as_json(spend: _Spend, found: Collected) -> dict[str, Any]:
+def _as_json(spend: _Spend) -> dict[str, Any]:
     return {
         "by": list(spend.by),
         "rows": [row.to_json(spend.by) for row in spend.rows],
         "total": spend.total.to_json(()),
-        "sessions": len(found.sessions),
+        "sessions": spend.sessions,
         "sessions_without_capture": spend.uncaptured,
         "cost_records": spend.records.to_json(),
         "client_statistics": spend.statistics.to_json() if spend.statistics else None,
@@ -133,8 +148,7 @@ def _as_json(spend: _Spend, found: Collected) -> dict[str, Any]:
     }
 
 
-def _print(spend: _Spend, claude_dir: Path) -> None:
-    to = console()
+def _print(to: SafeConsole, spend: _Spend, claude_dir: Path) -> None:
     if not spend.rows:
         to.print(f"No calls found in {claude_dir} and the captures that match.")
     else:
@@ -172,20 +186,33 @@ def _notes(spend: _Spend) -> list[str]:
             f"{_counted(records.sessions, 'session')} with a cost record of the client: none has"
             " more than the calls."
         )
-    if spend.statistics is not None:
+    if spend.statistics is not None and spend.is_all:
         notes.append(_statistics_note(spend.statistics))
     return notes
 
 
 def _statistics_note(found: Statistics) -> str:
-    start = f"The client's own statistics (stats-cache.json, up to {found.last_day or 'no day'})"
-    if not found.beyond:
-        return f"{start} say the same for each model."
-    shown = [
+    note = f"The client's own statistics (stats-cache.json, up to {found.last_day or 'no day'} UTC)"
+    if not found.beyond_calls:
+        return f"{note} have the same tokens as the calls."
+    note += (
+        f" have {_tokens(found.tokens)}, the calls {_tokens(found.calls)}. The client counts an"
+        " answer once per transcript line, again in a fork, and no side call."
+    )
+    if not found.beyond_lines:
+        return f"{note} Counted so, the transcripts have the same."
+    apart = [
         f"{model} {tokens.output:+,} output, {tokens.context:+,} prompt tokens"
-        for model, tokens in list(found.beyond.items())[:_SHOWN_MODELS]
+        for model, tokens in list(found.beyond_lines.items())[:_SHOWN_MODELS]
     ]
-    return f"{start} say otherwise, against the calls: {'; '.join(shown)}."
+    return (
+        f"{note} Counted so, it has, against the transcripts: {'; '.join(apart)}"
+        " (more: since deleted; less: written after it counted)."
+    )
+
+
+def _tokens(tokens: Tokens) -> str:
+    return f"{tokens.output:,} output and {tokens.context:,} prompt tokens"
 
 
 def _calls(count: int) -> str:

@@ -2,7 +2,9 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from rich.text import Text
 
@@ -13,7 +15,8 @@ from ccwire.wire.models import short_model
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS
 from correlate.spend.totals import Row
 
-_BAR = 16
+_BAR = 8
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 _GROUPS = [group for group in TOKEN_GROUPS if group.kind != "requests"]
 _SHORT = {"fresh": "input", "read": "cache read", "write": "cache write", "output": "output"}
 
@@ -25,20 +28,21 @@ def print_spend(to: SafeConsole, by: Sequence[str], rows: Sequence[Row], total: 
         *(FittedColumn(name, 0, len(name), least=10) for name in by),
         FittedColumn("dollars", 1, 7, right=True),
         FittedColumn("output", 2, 6, right=True),
-        FittedColumn("input", 4, 5, right=True),
-        FittedColumn("cache write", 5, 11, right=True),
-        FittedColumn("cache read", 5, 10, right=True),
-        FittedColumn("calls", 6, 5, right=True),
+        FittedColumn("input", 5, 5, right=True),
+        FittedColumn("cache write", 6, 11, right=True),
+        FittedColumn("cache read", 6, 10, right=True),
+        FittedColumn("calls", 7, 5, right=True),
         FittedColumn("exact", 3, 5, right=True),
     ]
-    cells = [_cells(by, row) for row in rows]
+    projects = _project_names(by, rows)
+    cells = [_cells(by, row, projects) for row in rows]
     if to.is_terminal:
-        columns.append(FittedColumn("share", 7, _BAR, least=6))
+        columns.append(FittedColumn("share", 4, _BAR))
         cells = [
-            {**cell, "share": Text("█" * _length(row, largest), "cyan")}
+            {**cell, "share": Text(_bar(row, largest), "cyan")}
             for cell, row in zip(cells, rows, strict=True)
         ]
-    last = dict(_cells(by, total))
+    last = dict(_cells(by, total, projects))
     last[by[0]] = "total"
     print_fitted(to, columns, [*cells, last])
 
@@ -59,11 +63,12 @@ def csv_text(by: Sequence[str], rows: Sequence[Row], total: Row) -> str:
     return buffer.getvalue()
 
 
-def _cells(by: Sequence[str], row: Row) -> dict[str, str | Text]:
+def _cells(by: Sequence[str], row: Row, projects: Mapping[str, str]) -> dict[str, str | Text]:
     mark = "≥" if row.is_lower_bound else ""
     no_price = row.unpriced_calls and not row.usd
     cells: dict[str, str | Text] = {
-        name: _shown(name, value) for name, value in zip(by, row.key, strict=False)
+        name: _shown(name, projects.get(value, value) if name == "project" else value)
+        for name, value in zip(by, row.key, strict=False)
     }
     for group in _GROUPS:
         inexact = "≥" if mark and group.kind == "output" and _is_short(row) else ""
@@ -74,6 +79,19 @@ def _cells(by: Sequence[str], row: Row) -> dict[str, str | Text]:
     return cells
 
 
+def _project_names(by: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
+    """Return the last part of each project's path; with its parent's, if two have the same."""
+    if "project" not in by:
+        return {}
+    paths = {row.key[by.index("project")] for row in rows}
+    lasts = Counter(PurePath(path).name for path in paths)
+    return {
+        path: "/".join(PurePath(path).parts[-1 if lasts[PurePath(path).name] == 1 else -2 :])
+        or path
+        for path in paths
+    }
+
+
 def _is_short(row: Row) -> bool:
     return bool(row.by_finality["lower-bound"] or row.by_finality["unknown"])
 
@@ -82,14 +100,13 @@ def _shown(name: str, value: str) -> str:
     value = safe(value)
     if name == "session":
         return short_id(value)
-    if name == "project":
-        return value.rstrip("/").rpartition("/")[2] or value
     return short_model(value) if name == "model" else value
 
 
-def _length(row: Row, largest: object) -> int:
+def _bar(row: Row, largest: object) -> str:
     share = float(row.usd) / float(str(largest)) if largest else 0.0
-    return max(round(share * _BAR), 1 if row.usd else 0)
+    whole, eighths = divmod(max(round(share * _BAR * 8), 1 if row.usd else 0), 8)
+    return "█" * whole + _EIGHTHS[eighths].strip()
 
 
 def _cell(text: str) -> str:

@@ -86,6 +86,19 @@ def print_json_list(name: str, items: Iterable[Any], rest: Callable[[], Any]) ->
     click.echo(b"]," + safe_json(rest(), indent=False).removeprefix(b"{"))
 
 
+def rendered(print_to: Callable[["SafeConsole"], None]) -> str:
+    """Return what a function prints to stdout, to be printed by `echo_rendered`."""
+    to = console()
+    with to.capture() as printed:
+        print_to(to)
+    return printed.get()
+
+
+def echo_rendered(text: str) -> None:
+    """Print a text that `rendered` or `safe_json` has made safe."""
+    click.echo(text, nl=False, color=True)
+
+
 def safe_json(value: Any, *, indent: bool = True) -> bytes:
     """Return JSON that has no effect on a terminal, redacted."""
     data = dump(redacted_values(value), for_people=indent)

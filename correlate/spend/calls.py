@@ -1,20 +1,29 @@
 """All calls of a user, each once: the wire's where captured, the transcript's where not.
 
 Lines that a fork or a resumed session has copied carry the ids of the original: the earliest one
-decides to which session a call belongs, the most final one what it used.
+decides to which session a call belongs, the most final one what it used. A side conversation may
+repeat answers of the session under other request ids: there, the message id alone is the call's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.format import SYNTHETIC_MODEL, Exchange
-from ccwire.wire.usage import output_of
+from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import Provider
 from correlate.captures.folder import has_session, read_exchanges, read_manifest
-from correlate.spend.files import FileRecord, FileTurn, agent_of_path, kept_usage, meta_agent_type
+from correlate.spend.files import (
+    FileRecord,
+    FileTurn,
+    agent_of_path,
+    kept_usage,
+    meta_agent_type,
+    rank,
+)
 from correlate.transcript.finality import Finality, finality_of
 
 MAIN, SUBAGENT = "main", "subagent"
@@ -48,6 +57,7 @@ class Collected:
     captured: set[str] = field(default_factory=set)
     with_copies: set[str] = field(default_factory=set)  # sessions that repeat others' calls
     sessions: set[str] = field(default_factory=set)
+    lines: dict[tuple[str, str], Tokens] = field(default_factory=dict)  # by UTC day and model
 
 
 @dataclass(slots=True)
@@ -62,7 +72,9 @@ def collect(
 ) -> Collected:
     """Join the transcripts with the exchanges of captured sessions and of `unknown/`."""
     found = Collected()
-    turns = _merged(records, found)
+    types = _agent_types(records)
+    turns = _merged(records, types, found)
+    by_ids = {(m.first.message_id, m.first.request_id): m for m in turns}
     by_request = {m.first.request_id: m for m in turns if m.first.request_id}
     by_message = {m.first.message_id: m for m in turns if m.first.message_id}
     on_wire: set[int] = set()
@@ -76,29 +88,40 @@ def collect(
             if ids in seen:
                 continue  # of a session with two folders
             seen.add(ids)
-            turn = by_request.get(call.request_id or "") or by_message.get(call.message_id or "")
+            turn = (
+                by_ids.get((call.message_id, call.request_id))
+                or by_request.get(call.request_id or "")
+                or by_message.get(call.message_id or "")
+            )
             if turn is not None:
                 on_wire.add(id(turn))
             session = folder.name if has_session(folder) else None
             if session:
                 found.captured.add(session)
                 found.sessions.add(session)
-            found.calls.append(_of_wire(call, session, cwd, turn))
+            found.calls.append(_of_wire(call, session, cwd, turn, types))
     found.calls += [_of_turn(turn) for turn in turns if id(turn) not in on_wire]
     return found
 
 
-def _merged(records: Mapping[str, FileRecord], found: Collected) -> list[_Merged]:
+def _merged(
+    records: Mapping[str, FileRecord], types: Mapping[str, str], found: Collected
+) -> list[_Merged]:
     named: dict[tuple[str | None, str | None], _Merged] = {}
-    by_message: dict[str | None, _Merged] = {}
+    by_message: dict[str, _Merged] = {}
     unnamed: list[_Merged] = []
-    types = _agent_types(records)
     for path, record in records.items():
         stem = None if agent_of_path(path) else Path(path).stem
         if stem and record.cost_usd is not None:
             found.cost_records[stem] = record.cost_usd
-    turns = [turn for record in records.values() for turn in (*record.turns, *record.unfinished)]
-    for turn in sorted(turns, key=lambda turn: turn.at if turn.at is not None else 0.0):
+        for place, tokens in record.lines.items():
+            found.lines[place] = found.lines.get(place, Tokens()) + tokens
+    turns = (
+        (turn, record)
+        for record in records.values()
+        for turn in (*record.turns, *record.unfinished)
+    )
+    for turn, _ in sorted(turns, key=_order):
         if turn.session_id:
             found.sessions.add(turn.session_id)
         if turn.model == SYNTHETIC_MODEL:
@@ -108,9 +131,7 @@ def _merged(records: Mapping[str, FileRecord], found: Collected) -> list[_Merged
             unnamed.append(new)
             continue
         key = (turn.message_id, turn.request_id)
-        same = named.get(key)
-        if same is None and turn.request_id is None:
-            same = by_message.get(turn.message_id)
+        same = named.get(key) or _repeated(turn, by_message.get(turn.message_id or ""))
         if same is None:
             named[key] = new
             if turn.message_id:
@@ -118,15 +139,29 @@ def _merged(records: Mapping[str, FileRecord], found: Collected) -> list[_Merged
             continue
         if turn.session_id and turn.session_id != same.first.session_id:
             found.with_copies.add(turn.session_id)
-        if _rank(turn) > _rank(same.best):
+        if rank(turn) > rank(same.best):
             same.best = turn
         if same.agent == SUBAGENT:
             same.agent = new.agent if new.agent != MAIN else SUBAGENT
     return [*named.values(), *unnamed]
 
 
-def _rank(turn: FileTurn) -> tuple[bool, int]:
-    return turn.stop_reason is not None, output_of(turn.usage) or 0
+def _order(found: tuple[FileTurn, FileRecord]) -> tuple[float, bool, int]:
+    """Return what sorts a copy after its original.
+
+    Copied lines have the original's times; the file that was written first is the original, as in
+    `correlate.transcript.lineage`.
+    """
+    turn, record = found
+    return turn.at if turn.at is not None else inf, turn.sidechain, record.modified
+
+
+def _repeated(turn: FileTurn, known: _Merged | None) -> _Merged | None:
+    """Return the call with the same message id, if the turn repeats it under other ids."""
+    if known is None:
+        return None
+    is_side = turn.sidechain or known.first.sidechain
+    return known if is_side or None in (turn.request_id, known.first.request_id) else None
 
 
 def _agent_types(records: Mapping[str, FileRecord]) -> dict[str, str]:
@@ -170,26 +205,36 @@ def _of_turn(merged: _Merged) -> SpendCall:
 
 
 def _of_wire(
-    call: Exchange, session: str | None, cwd: str | None, turn: _Merged | None
+    call: Exchange,
+    session: str | None,
+    cwd: str | None,
+    turn: _Merged | None,
+    types: Mapping[str, str],
 ) -> SpendCall:
-    usage = call.usage or call.usage_at_start
+    usage, stop_reason = call.usage or call.usage_at_start, call.stop_reason if call.usage else None
+    type_ = call.agent_type or types.get(call.agent_id or "") or SUBAGENT
     of_call = SpendCall(
         at=call.started,
         session_id=session,
         project=cwd,
         branch=None,
         version=call.claude_version,
-        agent=(call.agent_type or SUBAGENT) if call.agent_id else MAIN,
+        agent=type_ if call.agent_id else MAIN,
         asked=call.model,
         served=call.served_model,
         usage=None if usage is None else kept_usage(usage),
-        finality=finality_of(usage, call.stop_reason if call.usage else None),
+        finality=finality_of(usage, stop_reason),
         source="wire",
         provider=endpoint_of(call.host, call.path).provider,
     )
     if turn is None:
         return of_call
-    first = turn.first
+    first, best = turn.first, turn.best
+    if of_call.finality != "exact" and best.usage is not None and best.stop_reason is not None:
+        # The capture was cut off, the client was not.
+        of_call = replace(
+            of_call, usage=best.usage, finality=finality_of(best.usage, best.stop_reason)
+        )
     return replace(
         of_call,
         session_id=session or first.session_id,

@@ -1,24 +1,29 @@
 """Read the turns of one transcript file for spending: ids, counts and names, no text.
 
-A file that has grown is read from the end of the last line that was parsed. What is kept of a file
-is plain JSON, without dollars: prices change, usage does not.
+A file that has grown is read from the end of the last line that was parsed; the record is that of
+reading it whole. What is kept of a file is without dollars: prices change, usage does not.
 """
 
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ccwire.wire.counting import is_count
-from ccwire.wire.json_text import as_dict, dicts, number, parse_json, text, whole
+from ccwire.wire.format import SYNTHETIC_MODEL
+from ccwire.wire.json_text import as_dict, dicts, parse_json, text
 from ccwire.wire.regular_file import open_regular, read_regular
+from ccwire.wire.usage import Tokens, output_of
 from correlate.transcript.lines import parse_line, telling_lines
 from correlate.transcript.records import AgentResult, AssistantLine, CostState, typed
 from correlate.transcript.turns import Turn, TurnFolder
 
+TRANSCRIPT_FOLDERS = ("projects", "sessions")
 _PROBE = 256  # bytes at the start of a file, and before the offset, by which it is recognised
 _LONGEST_NAME = 300
 _COUNTS = (
@@ -57,20 +62,25 @@ class FileTurn:
 class FileRecord:
     """What is known of a file: its identity, how far it was read, and what was found."""
 
-    identity: tuple[int, int, int, int]  # device, inode, size, mtime in ns
+    identity: tuple[int, int, int, int, int]  # device, inode, size, mtime and ctime in ns
     offset: int
     probe: str
     turns: tuple[FileTurn, ...] = ()
     launches: Mapping[str, str] = field(default_factory=dict)  # tool use id -> agent type
     results: Mapping[str, str] = field(default_factory=dict)  # agent id -> tool use id
     cost_usd: float | None = None
-    unfinished: tuple[FileTurn, ...] = ()  # of a last line without a line feed; never kept
+    lines: Mapping[tuple[str, str], Tokens] = field(default_factory=dict)  # by UTC day and model
+    unfinished: tuple[FileTurn, ...] = ()  # of a last line without a line feed: read again
+
+    @property
+    def modified(self) -> int:
+        return self.identity[3]
 
 
 def transcript_paths(claude_dir: Path) -> list[str]:
     """Return all transcript files, those of subagents included, in any folder layout."""
     found: list[str] = []
-    for folder in ("projects", "sessions"):
+    for folder in TRANSCRIPT_FOLDERS:
         for place, _, names in os.walk(claude_dir / folder):
             found += [f"{place}{os.sep}{name}" for name in names if name.endswith(".jsonl")]
     return sorted(found)
@@ -80,7 +90,8 @@ def read_file(path: str, known: FileRecord | None) -> FileRecord | None:
     """Return the record of a file, read anew, further or not at all; None if it is unreadable."""
     try:
         status = os.stat(path)  # noqa: PTH116
-        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        file = (status.st_dev, status.st_ino)
+        identity = (*file, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if known is not None and known.identity == identity:
             return known
         if known is not None and not _continues(path, known, identity):
@@ -105,7 +116,7 @@ def agent_of_path(path: str) -> str | None:
     return name[6:-6] if name.startswith("agent-") else None
 
 
-def _continues(path: str, known: FileRecord, identity: tuple[int, int, int, int]) -> bool:
+def _continues(path: str, known: FileRecord, identity: tuple[int, ...]) -> bool:
     """Whether the file has only grown: same file, longer, same bytes where they are checked."""
     is_longer = known.identity[:2] == identity[:2] and identity[2] > known.identity[2]
     return is_longer and _probe(Path(path), known.offset) == known.probe
@@ -119,12 +130,15 @@ def _probe(path: Path, offset: int) -> str:
     return hashlib.blake2b(first + b"\0" + last, digest_size=12).hexdigest()
 
 
-def _read(path: Path, known: FileRecord | None, identity: tuple[int, int, int, int]) -> FileRecord:
+def _read(
+    path: Path, known: FileRecord | None, identity: tuple[int, int, int, int, int]
+) -> FileRecord:
     agent_id = agent_of_path(str(path))
+    in_statistics = "subagents" in path.parts  # else, the client's leave out sidechains
     folder, rest = TurnFolder(), TurnFolder()
-    branches: dict[tuple[int, int], tuple[str | None, str | None]] = {}
     launches = dict(known.launches) if known else {}
     results = dict(known.results) if known else {}
+    lines = dict(known.lines) if known else {}
     cost = known.cost_usd if known else None
     offset = start = known.offset if known else 0
     silent: Counter[str] = Counter()
@@ -137,8 +151,9 @@ def _read(path: Path, known: FileRecord | None, identity: tuple[int, int, int, i
             continue
         match typed(record, path, line.number, line.offset):
             case AssistantLine() as answer:
+                if is_whole and (in_statistics or not answer.sidechain):
+                    _count_line(lines, answer)
                 found = replace(answer, agent_id=answer.agent_id or agent_id)
-                branches[line.number, line.offset] = (found.cwd, _name(record.get("gitBranch")))
                 (folder if is_whole else rest).add(found)
                 for block in found.blocks:
                     if block.subagent_type and block.tool_use_id:
@@ -148,33 +163,81 @@ def _read(path: Path, known: FileRecord | None, identity: tuple[int, int, int, i
             case CostState() as state:
                 cost = state.total_usd
     session = None if agent_id else path.stem
-    new = [_file_turn(turn, branches, session) for turn in folder.turns() if not turn.synthetic]
-    before = known.turns if known else ()
-    if before and new and _is_same_unnamed(before[-1], new[0]):
-        new.pop(0)
-    unfinished = tuple(_file_turn(t, branches, session) for t in rest.turns() if not t.synthetic)
-    return FileRecord(
-        identity, offset, _probe(path, offset), (*before, *new), launches, results, cost, unfinished
+    turns = _file_turns(folder, session)
+    if known is not None:
+        joined = _joined(known.turns, turns)
+        if joined is None:
+            return _read(path, None, identity)
+        turns = joined
+    unfinished = _file_turns(rest, session)
+    probe = _probe(path, offset)
+    return FileRecord(identity, offset, probe, turns, launches, results, cost, lines, unfinished)
+
+
+def _count_line(lines: dict[tuple[str, str], Tokens], line: AssistantLine) -> None:
+    """Add the usage of a line, as the client's statistics do: each line is counted."""
+    if line.usage is None or line.timestamp is None or line.model == SYNTHETIC_MODEL:
+        return
+    place = (utc_day(line.timestamp), _name(line.model) or "")
+    lines[place] = lines.get(place, Tokens()) + Tokens.of_top_level(line.usage)
+
+
+def utc_day(at: float) -> str:
+    return _day(int(at // 86_400))
+
+
+@lru_cache(maxsize=4096)
+def _day(number: int) -> str:
+    return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
+
+
+def _joined(before: tuple[FileTurn, ...], new: tuple[FileTurn, ...]) -> tuple[FileTurn, ...] | None:
+    """Return the turns of a file whose lines were read in two parts.
+
+    None if it takes the lines to group them as `TurnFolder` does: lines without ids, and a message
+    with several request ids.
+    """
+    places = {_ids(turn): place for place, turn in enumerate(before)}
+    several = Counter(message for message, _ in {*places, *map(_ids, new)})
+    turns = list(before)
+    for turn in new:
+        ids = _ids(turn)
+        if several[turn.message_id] > 1 or (ids == (None, None) and ids in places):
+            return None
+        if ids in places:
+            turns[places[ids]] = _with_later(turns[places[ids]], turn)
+        else:
+            turns.append(turn)
+    return tuple(turns)
+
+
+def _ids(turn: FileTurn) -> tuple[str | None, str | None]:
+    return turn.message_id, turn.request_id
+
+
+def _with_later(turn: FileTurn, later: FileTurn) -> FileTurn:
+    kind = turn.agent_type or later.agent_type
+    if rank(later) < rank(turn):
+        return replace(turn, agent_type=kind)
+    return replace(
+        turn,
+        agent_type=kind,
+        model=later.model,
+        usage=later.usage,
+        stop_reason=later.stop_reason,
     )
 
 
-def _is_same_unnamed(before: FileTurn, after: FileTurn) -> bool:
-    if before.message_id or before.request_id or after.message_id or after.request_id:
-        return False
-    return (before.model, before.agent_id, before.usage) == (
-        after.model,
-        after.agent_id,
-        after.usage,
-    )
+def rank(turn: FileTurn) -> tuple[bool, int]:
+    """Return how final the usage of a turn is, to compare with that of its copies."""
+    return turn.stop_reason is not None, output_of(turn.usage) or 0
 
 
-def _file_turn(
-    turn: Turn,
-    branches: Mapping[tuple[int, int], tuple[str | None, str | None]],
-    session: str | None,
-) -> FileTurn:
-    place = turn.places[0]
-    cwd, branch = branches.get((place.line, place.offset), (None, None))
+def _file_turns(folder: TurnFolder, session: str | None) -> tuple[FileTurn, ...]:
+    return tuple(_file_turn(turn, session) for turn in folder.turns() if not turn.synthetic)
+
+
+def _file_turn(turn: Turn, session: str | None) -> FileTurn:
     return FileTurn(
         message_id=_name(turn.message_id),
         request_id=_name(turn.request_id),
@@ -182,8 +245,8 @@ def _file_turn(
         session_id=session or _name(turn.session_id),
         model=_name(turn.model),
         version=_name(turn.version),
-        cwd=cwd[:4096] if cwd else None,
-        branch=branch,
+        cwd=turn.cwd[:4096] if turn.cwd else None,
+        branch=_name(turn.branch),
         agent_id=_name(turn.agent_id),
         agent_type=_name(turn.agent_type),
         sidechain=turn.sidechain,
@@ -222,73 +285,3 @@ def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
 def _name(value: object) -> str | None:
     found = text(value)
     return found[:_LONGEST_NAME] if found else None
-
-
-# As JSON.
-
-_NAMES = (
-    "message_id",
-    "request_id",
-    "session_id",
-    "model",
-    "version",
-    "cwd",
-    "branch",
-    "agent_id",
-    "agent_type",
-    "stop_reason",
-)
-
-
-def record_to_json(record: FileRecord) -> list[Any]:
-    turns = [
-        [turn.at, turn.sidechain, turn.usage, *(getattr(turn, name) for name in _NAMES)]
-        for turn in record.turns
-    ]
-    return [
-        list(record.identity),
-        record.offset,
-        record.probe,
-        turns,
-        dict(record.launches),
-        dict(record.results),
-        record.cost_usd,
-    ]
-
-
-def record_of_json(value: Any) -> FileRecord | None:
-    """Return the record; None if anything in it is not as it was written."""
-    try:
-        identity, offset, probe, turns, launches, results, cost = value
-        device, inode, size, changed = map(int, identity)
-        if whole(offset) is None or not 0 <= offset <= size or not isinstance(probe, str):
-            return None
-        return FileRecord(
-            (device, inode, size, changed),
-            offset,
-            probe,
-            tuple(_turns_of_json(turns)),
-            _texts(launches),
-            _texts(results),
-            number(cost),
-        )
-    except (TypeError, ValueError, AttributeError):
-        return None
-
-
-def _turns_of_json(turns: Any) -> Iterator[FileTurn]:
-    for at, sidechain, usage, *names in turns:
-        if not (at is None or isinstance(at, float | int)) or not isinstance(sidechain, bool):
-            raise ValueError("not a turn")
-        if not (usage is None or isinstance(usage, dict)):
-            raise ValueError("not a usage")
-        if len(names) != len(_NAMES) or any(not isinstance(n, str | None) for n in names):
-            raise ValueError("not names")
-        named = dict(zip(_NAMES, names, strict=True))
-        yield FileTurn(at=at, sidechain=sidechain, usage=usage, **named)
-
-
-def _texts(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or any(not isinstance(v, str) for v in value.values()):
-        raise ValueError("not names")
-    return value

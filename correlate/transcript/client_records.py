@@ -1,8 +1,10 @@
 """Read the client's files next to its transcripts: statistics, typed prompts, todos and plans.
 
-`stats-cache.json` contains the client's totals over all sessions up to a day: a cross-check, not a
-source. `history.jsonl` contains every typed prompt with its project and, in newer clients, its
-session. `todos/` has a list per session and agent, `plans/` a text per slug of a session.
+`stats-cache.json` contains the client's totals over all sessions up to a UTC day: a cross-check,
+not a source. The client sums the usage of every assistant line: an answer counts once per content
+block, and again in a fork; calls without a line do not count; sessions deleted since still do.
+`history.jsonl` contains every typed prompt with its project and, in newer clients, its session.
+`todos/` has a list per session and agent, `plans/` a text per slug of a session.
 """
 
 import re
@@ -15,6 +17,8 @@ from ccwire.wire.models import base_model
 from ccwire.wire.regular_file import read_regular
 from ccwire.wire.usage import Tokens
 from correlate.transcript.lines import parse_line, read_lines
+
+STATS_CACHE = "stats-cache.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +53,22 @@ class Todo:
 def read_stats_cache(claude_dir: Path) -> StatsCache | None:
     """Return the client's totals; None if missing or damaged: the client rebuilds the file."""
     try:
-        stats = parse_json(read_regular(claude_dir / "stats-cache.json"))
+        stats = parse_json(read_regular(claude_dir / STATS_CACHE))
     except (OSError, ValueError):
         return None
     if not isinstance(stats, dict):
         return None
     usage = stats.get("modelUsage")
-    models = usage.items() if isinstance(usage, dict) else ()
+    tokens: dict[str, Tokens] = {}
+    for model, used in usage.items() if isinstance(usage, dict) else ():
+        if isinstance(used, dict):
+            name = base_model(model)
+            tokens[name] = tokens.get(name, Tokens()) + Tokens.of_client(used)
     return StatsCache(
         text(stats.get("lastComputedDate")),
         whole(stats.get("totalSessions")),
         whole(stats.get("totalMessages")),
-        {
-            base_model(model): Tokens.of_client(used)
-            for model, used in models
-            if isinstance(used, dict)
-        },
+        tokens,
     )
 
 

@@ -1,12 +1,13 @@
 """Whether the usage of a turn is final, by what its lines contain. Pure.
 
 A client that writes a line before the answer has ended writes the usage of `message_start`, and no
-stop reason. Prompt tokens are final then, output tokens are not.
+stop reason. Prompt tokens are final then, output tokens are not. Missing output tokens are unknown.
 """
 
 from typing import Literal
 
 from ccwire.wire.counting import RawUsage
+from ccwire.wire.usage import output_of
 
 # `lower-bound`: at least these tokens were used; `unknown`: the turn has no usage.
 Finality = Literal["exact", "lower-bound", "unknown"]
@@ -16,4 +17,4 @@ def finality_of(usage: RawUsage | None, stop_reason: str | None) -> Finality:
     """Return how far the usage of a turn is to be trusted."""
     if usage is None:
         return "unknown"
-    return "lower-bound" if stop_reason is None else "exact"
+    return "lower-bound" if stop_reason is None or output_of(usage) is None else "exact"

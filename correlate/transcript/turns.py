@@ -94,11 +94,10 @@ class TurnFolder:
         found = self._by_key.get(key)
         if found is None:
             found = self._by_key[key] = _Lines(line, line.timestamp, first=line)
-        elif line.uuid is not None and line.uuid in found.uuids:
-            return  # a copy of the same line
         elif _tells_more(line, found.best):
-            found.best = line
-        _take(found, line)
+            found.best = line  # a copy of a line too: it may have more usage than the first one
+        if line.uuid is None or line.uuid not in found.uuids:
+            _take(found, line)
 
     def turns(self) -> tuple[Turn, ...]:
         return tuple(_turn(lines) for lines in self._by_key.values())

@@ -27,6 +27,21 @@ def test_totals_equal_those_of_ccusage_to_the_token(tmp_path: Path) -> None:
     assert ours["total"]["lower_bound_calls"] == 0
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Auckland", "America/New_York"])
+def test_each_day_equals_that_of_ccusage_in_any_time_zone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    claude_dir = tmp_path / "claude"
+    write_sessions(claude_dir, _SESSIONS, final=True)
+    rows = _ours(tmp_path, claude_dir)["rows"]
+    theirs = _ccusage(tmp_path, claude_dir)["daily"]
+    assert [(row["day"], row["tokens"]["output"]) for row in rows] == [
+        (day["date"], day["outputTokens"]) for day in theirs
+    ]
+    assert [row["usd"] for row in rows] == pytest.approx([day["totalCost"] for day in theirs])
+
+
 def test_placeholders_are_lower_bounds_where_ccusage_reports_counts(tmp_path: Path) -> None:
     claude_dir = tmp_path / "claude"
     write_sessions(claude_dir, 20, final=False)
@@ -79,6 +94,12 @@ def _counts(found: dict[str, Any]) -> dict[str, int]:
 
 
 def _of_ccusage(tmp_path: Path, claude_dir: Path) -> dict[str, int]:
+    totals = _ccusage(tmp_path, claude_dir)["totals"]
+    names = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
+    return {name: totals[name] for name in names}
+
+
+def _ccusage(tmp_path: Path, claude_dir: Path) -> dict[str, Any]:
     machine = "arm64" if os.uname().machine in ("arm64", "aarch64") else "x64"
     package = f"@ccusage/ccusage-{sys.platform}-{machine}"
     try:
@@ -88,9 +109,8 @@ def _of_ccusage(tmp_path: Path, claude_dir: Path) -> dict[str, int]:
     program = tmp_path / "npm" / "node_modules" / package / "bin" / "ccusage"
     program.chmod(0o700)
     command = [str(program), "claude", "daily", "--offline", "--json"]
-    totals = json.loads(_output(command, tmp_path, claude_dir))["totals"]
-    names = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
-    return {name: totals[name] for name in names}
+    found: dict[str, Any] = json.loads(_output(command, tmp_path, claude_dir))
+    return found
 
 
 def _output(command: list[str], home: Path, claude_dir: Path) -> bytes:
@@ -98,5 +118,6 @@ def _output(command: list[str], home: Path, claude_dir: Path) -> bytes:
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "HOME": str(home),
         "CLAUDE_CONFIG_DIR": str(claude_dir),
+        "TZ": os.environ.get("TZ", "UTC"),
     }
     return subprocess.run(command, env=environment, capture_output=True, check=True).stdout

@@ -1,6 +1,8 @@
 """`ccwire spend`: what it counts, once, and what it says about it."""
 
 import json
+from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from ccwire.cli import main
+from ccwire.output.spend import print_spend
+from ccwire.output.terminal import SafeConsole
 from ccwire.spend_cache import SPEND_CACHE
+from ccwire.wire.usage import Tokens
+from correlate.spend.totals import Row
 from lab.made_session import MadeSession, write_lines
 
+_FINALITY = ("exact", "lower-bound", "unknown")
 ONE, TWO = "1" * 8 + "-aaaa", "2" * 8 + "-bbbb"
 
 
@@ -108,7 +115,7 @@ def test_an_appended_file_is_read_on_and_a_replaced_one_anew(tmp_path: Path, hom
     assert (home / SPEND_CACHE).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"version":1,"files":7}'])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"version":2,"files":7}'])
 def test_a_damaged_or_deleted_cache_changes_nothing(
     tmp_path: Path, home: Path, damage: bytes
 ) -> None:
@@ -117,7 +124,7 @@ def test_a_damaged_or_deleted_cache_changes_nothing(
     assert b"Please" not in (home / SPEND_CACHE).read_bytes()
     (home / SPEND_CACHE).write_bytes(damage)
     assert _spend(tmp_path) == first
-    broken = json.dumps({"version": 1, "files": {str(path): [1, 2]}})
+    broken = json.dumps({"version": 2, "files": {str(path): [1, 2]}})
     (home / SPEND_CACHE).write_text(broken)
     assert _spend(tmp_path) == first
     (home / SPEND_CACHE).unlink()
@@ -149,6 +156,41 @@ def test_a_wrong_key_lists_the_keys(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["spend", "--by", "wek"])
     assert done.exit_code == 2
     assert "day, week, month, project, model, agent, branch, session or version" in done.stderr
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+def test_a_terminal_shows_a_bar_per_row_in_any_width(columns: int) -> None:
+    rows = [_row("2026-11-01", 400), _row("2026-11-02", 150), _row("2026-11-03", 0)]
+    to = SafeConsole(width=columns, force_terminal=True, color_system=None, file=StringIO())
+    print_spend(to, ("day",), rows, _row("", 550))
+    lines = to.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert all(len(line) <= columns for line in lines)
+    assert [line.partition("%")[2].strip() for line in lines[1:]] == ["█" * 8, "███", "", ""]
+
+
+def _row(day: str, dollars: int) -> Row:
+    tokens = Tokens(1_000_000, 2_000_000, 3_000_000_000, 40_000_000)
+    return Row((day,), 9_000, tokens, Decimal(dollars), by_finality=dict.fromkeys(_FINALITY, 3_000))
+
+
+def test_two_projects_with_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    for session, cwd in ((ONE, "/home/a/app"), (TWO, "/home/b/app"), ("3", "/home/b/shop")):
+        _made(session, cwd=cwd).write(tmp_path / "claude")
+    rows = _run(tmp_path, "--by", "project").splitlines()[1:4]
+    assert [row.split()[0] for row in rows] == ["a/app", "b/app", "shop"]
+
+
+def test_a_key_may_be_written_as_people_name_it(tmp_path: Path) -> None:
+    _made().write(tmp_path / "claude")
+    assert _spend(tmp_path, "--by", "Agent type, client-version")["by"] == ["agent", "version"]
+
+
+def test_notes_are_about_the_chosen_calls(tmp_path: Path) -> None:
+    _made().write(tmp_path / "claude")
+    _made(TWO, cwd="/home/lab/other").write(tmp_path / "claude")
+    (tmp_path / "claude" / "stats-cache.json").write_text("{}")
+    assert len(_spend(tmp_path)["notes"]) == 2
+    assert [note[:9] for note in _spend(tmp_path, "--project", "other")["notes"]] == ["1 session"]
 
 
 def test_the_first_run_makes_the_home_of_the_cache(tmp_path: Path, home: Path) -> None:

@@ -13,3 +13,7 @@ def test_a_turn_without_a_stop_reason_has_at_least_its_usage() -> None:
 
 def test_a_turn_without_usage_is_unknown() -> None:
     assert finality_of(None, "end_turn") == "unknown"
+
+
+def test_missing_output_tokens_are_not_zero() -> None:
+    assert finality_of({"input_tokens": 3, "output_tokens": None}, "end_turn") == "lower-bound"

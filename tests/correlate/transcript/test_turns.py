@@ -114,3 +114,8 @@ def test_what_the_client_wrote_itself_is_synthetic() -> None:
     (turn,) = fold([found])
     assert turn.synthetic
     assert turn.usage is None
+
+
+def test_a_copied_line_with_more_usage_is_the_final_one() -> None:
+    (turn,) = fold([line(1, output=5, uuid="u"), line(2, output=500, uuid="u")])
+    assert (output(turn), len(turn.blocks)) == (500, 1)
