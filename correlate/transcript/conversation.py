@@ -174,14 +174,17 @@ def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) 
 
 
 def _by_time(entries: list[Entry]) -> list[Entry]:
-    """Sort by time; a record without a timestamp stays after its predecessor."""
+    """Merge the files by time; the records of a file stay in its order.
+
+    A client writes some records later than it dates them: a command's after its output, for one.
+    """
     timed: list[tuple[float, Entry]] = []
     last = 0.0
     path = None
     for entry in entries:
         if entry.path != path:
             path, last = entry.path, 0.0
-        last = entry.timestamp if entry.timestamp is not None else last
+        last = max(last, entry.timestamp or 0.0)
         timed.append((last, entry))
     return [entry for _, entry in sorted(timed, key=lambda item: item[0])]
 

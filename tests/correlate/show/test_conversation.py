@@ -6,6 +6,7 @@ import pytest
 
 from correlate.show.conversation import AgentLink, Item, conversation_items
 from correlate.show.final_answer import prompt_answers
+from correlate.transcript.branches import rewinds
 from correlate.transcript.conversation import Entry, read_conversation
 from correlate.transcript.locate import SessionFiles
 from lab.made_session import write_lines
@@ -30,6 +31,10 @@ def tool(name: str, **given: Any) -> dict[str, Any]:
 
 def result(name: str, content: str) -> list[dict[str, Any]]:
     return [{"type": "tool_result", "tool_use_id": name, "content": content}]
+
+
+def at(second: int) -> str:
+    return f"2026-11-19T06:05:{second:02}.000Z"
 
 
 @pytest.fixture
@@ -78,6 +83,26 @@ def test_a_rewind_to_the_beginning_is_a_branch(read: Any) -> None:
     assert [kind for kind, _, _ in shown(conversation_items(entries, {}, {}))] == [
         "branch", "prompt", "answer", "live", "prompt", "answer",
     ]  # fmt: skip
+
+
+def test_a_line_that_is_dated_before_its_parent_is_no_branch(read: Any) -> None:
+    """As `/context` and `/compact` in print mode are written by 2.1.325."""
+    ends = {"type": "system", "subtype": "compact_boundary", "uuid": "5", "parentUuid": None}
+    entries = read(
+        user("1", None, "first", timestamp=at(1)),
+        says("2", "1", "one", timestamp=at(2)),
+        user("3", "2", "caveat", timestamp=at(9), isMeta=True),
+        user("4", "3", "<command-name>/context</command-name>", timestamp=at(8)),
+        {**ends, "logicalParentUuid": "not-written", "timestamp": at(30)},
+        user("6", "5", "caveat", timestamp=at(21), isMeta=True),
+        user("7", "6", "<command-name>/compact</command-name>", timestamp=at(20)),
+    )
+    items = conversation_items(entries, {}, {})
+    assert [(item.kind, item.branch) for item in items] == [
+        ("prompt", None), ("answer", None), ("note", None), ("note", None),
+        ("compaction", None), ("note", None), ("note", None),
+    ]  # fmt: skip
+    assert rewinds(entries) == 0
 
 
 def test_lines_without_a_tree_are_one_branch(read: Any) -> None:
