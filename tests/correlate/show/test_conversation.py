@@ -259,17 +259,70 @@ def test_a_turn_limit_is_the_answer(read: Any) -> None:
         user("1", None, "go"), says("2", "1", tool("t")), user("3", "2", result("t", "x")), limit
     )
     (answer,) = prompt_answers(entries)
-    assert (answer.text, answer.is_error) == ("Error: Reached max turns (3)", True)
+    assert (answer.printed, answer.is_error) == ("Error: Reached max turns (3)", True)
 
 
 def test_a_command_of_the_client_is_no_prompt(read: Any) -> None:
     entries = read(
         user("1", None, "go"),
         says("2", "1", "done"),
-        user("3", "2", "<command-name>/exit</command-name>"),
-        user("4", "3", "<local-command-stdout>Bye</local-command-stdout>"),
+        user("3", "2", "<local-command-caveat>", isMeta=True),
+        user("4", "3", "<command-name>/exit</command-name>"),
+        user("5", "4", "<local-command-stdout>Bye</local-command-stdout>"),
     )
-    assert [answer.text for answer in prompt_answers(entries)] == ["done"]
+    assert [(answer.text, answer.is_whole) for answer in prompt_answers(entries)] == [
+        ("done", True)
+    ]
+
+
+def test_an_answer_ends_with_its_last_block(read: Any) -> None:
+    thought = {"type": "thinking", "thinking": "So."}
+    silent = says("3", "2", thought)
+    silent["message"]["stop_reason"] = "end_turn"
+    (answer,) = prompt_answers(read(user("1", None, "go"), says("2", "1", "Said."), silent))
+    assert (answer.parts, answer.is_whole, answer.printed) == (("",), True, "\n")
+
+
+def test_an_empty_answer_is_recorded_by_the_stop_hook_alone(read: Any) -> None:
+    lines = [
+        user("1", None, "go"),
+        says("2", "1", "Let me look.", tool("t")),
+        user("3", "2", result("t", "x")),
+    ]
+    stop = {"type": "system", "subtype": "stop_hook_summary", "uuid": "4", "parentUuid": "3"}
+    (open_,) = prompt_answers(read(*lines))
+    assert (open_.text, open_.is_whole) == ("Let me look.", False)
+    (ended,) = prompt_answers(read(*lines, stop))
+    assert (ended.text, ended.is_whole) == ("", True)
+
+
+def test_a_structured_output_is_the_answer(read: Any) -> None:
+    given = {"type": "structured_output", "data": {"name": "lab", "n": [1]}}
+    entries = read(
+        user("1", None, "go"),
+        says("2", "1", "Here it is.", tool("t")),
+        {"type": "attachment", "uuid": "3", "parentUuid": "2", "attachment": given},
+        user("4", "2", result("t", "provided")),
+    )
+    (answer,) = prompt_answers(entries)
+    assert (answer.printed, answer.is_whole) == ('{"name":"lab","n":[1]}\n', True)
+
+
+@pytest.mark.parametrize(
+    ("said", "printed"), [("a", "a\n"), ("a\n", "a\n"), ("a\n\n", "a\n\n"), ("  ", "  \n")]
+)
+def test_a_line_is_ended_once(read: Any, said: str, printed: str) -> None:
+    (answer,) = prompt_answers(read(user("1", None, "go"), says("2", "1", said)))
+    assert answer.printed == printed
+
+
+def test_an_interrupted_prompt_has_no_answer(read: Any) -> None:
+    stopped = [{"type": "text", "text": "[Request interrupted by user]"}]
+    entries = read(
+        user("1", None, "go"), says("2", "1", "One."), user("3", "2", "on"), user("4", "3", stopped)
+    )
+    first, last = prompt_answers(entries)
+    assert (first.is_whole, last.parts, last.is_interrupted) == (True, (), True)
 
 
 def test_a_tool_call_after_the_last_text_is_not_the_end(read: Any) -> None:
