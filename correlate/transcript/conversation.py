@@ -173,20 +173,48 @@ def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) 
     )
 
 
-def _by_time(entries: list[Entry]) -> list[Entry]:
-    """Merge the files by time; the records of a file stay in its order.
+type _Order = tuple[float, int]  # a time, and how many records before it have the same
 
-    A client writes some records later than it dates them: a command's after its output, for one.
+
+def _by_time(entries: list[Entry]) -> list[Entry]:
+    """Sort by time, but no record before its parent.
+
+    A client dates some records before the ones that they follow, as 2.1.325 does a command that it
+    runs itself; and some it writes before those, as 2.1.39 does at the start of a session. So
+    neither the time nor the place in the file is an order. A record without a time stays after its
+    predecessor.
     """
-    timed: list[tuple[float, Entry]] = []
-    last = 0.0
-    path = None
-    for entry in entries:
-        if entry.path != path:
-            path, last = entry.path, 0.0
-        last = max(last, entry.timestamp or 0.0)
-        timed.append((last, entry))
-    return [entry for _, entry in sorted(timed, key=lambda item: item[0])]
+    places = {(entry.path, entry.uuid): n for n, entry in reversed(list(enumerate(entries)))}
+    parents = [
+        places.get((entry.path, entry.parent_uuid)) if entry.parent_uuid else None
+        for entry in entries
+    ]
+    found: list[_Order | None] = [None] * len(entries)
+    for start in range(len(entries)):
+        path: list[int] = []
+        seen: set[int] = set()
+        place: int | None = start
+        while place is not None and found[place] is None and place not in seen:
+            seen.add(place)  # in a cycle, the walk ends here
+            path.append(place)
+            place = parents[place]
+        above = found[place] if place is not None else None
+        for each in reversed(path):
+            above = found[each] = _order(each, entries, found, above)
+    ordered = sorted(range(len(entries)), key=lambda n: (found[n] or (0.0, 0), n))
+    return [entries[n] for n in ordered]
+
+
+def _order(
+    place: int, entries: list[Entry], found: list[_Order | None], above: _Order | None
+) -> _Order:
+    at = entries[place].timestamp
+    if at is None:
+        before = place - 1 if place and entries[place - 1].path == entries[place].path else None
+        least = (before is not None and found[before]) or (0.0, 0)
+    else:
+        least = (at, 0)
+    return least if above is None else max(least, (above[0], above[1] + 1))
 
 
 def _message_id(entry: Entry) -> str | None:

@@ -105,6 +105,20 @@ def test_a_line_that_is_dated_before_its_parent_is_no_branch(read: Any) -> None:
     assert rewinds(entries) == 0
 
 
+def test_a_line_that_is_written_before_its_parent_is_no_branch(read: Any) -> None:
+    """As the first lines of a session are written by 2.1.39."""
+    entries = read(
+        {"type": "system", "uuid": "3", "parentUuid": "2", "timestamp": at(3)},
+        says("2", "1", "one", timestamp=at(2)),
+        user("1", None, "first", timestamp=at(2)),
+        user("4", "3", "second", timestamp=at(4)),
+    )
+    items = conversation_items(entries, {}, {})
+    assert [(item.text, item.branch) for item in items] == [
+        ("first", None), ("one", None), ("second", None),
+    ]  # fmt: skip
+
+
 def test_lines_without_a_tree_are_one_branch(read: Any) -> None:
     entries = read(user("1", None, "a"), says("2", None, "b"), user("3", None, "c"))
     assert [branch for _, _, branch in shown(conversation_items(entries, {}, {}))] == [None] * 3
