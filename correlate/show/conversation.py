@@ -13,6 +13,7 @@ from typing import Any, Literal
 from ccwire.wire.format import SYNTHETIC_MODEL
 from ccwire.wire.json_text import as_dict, text, whole
 from correlate.report.blocks import content_text, readable
+from correlate.show.attachments import said_by_client
 from correlate.transcript.branches import RESULT_TYPES, branch_of, is_prompt, speaks, threads_of
 from correlate.transcript.conversation import Entry
 from correlate.transcript.records import Compaction, compaction_facts, typed
@@ -185,6 +186,8 @@ def _entry_items(entry: Entry, known: _Known) -> Iterator[Item]:
         yield _compaction(entry, known.compactions.get((entry.path, entry.line)))
     elif entry.type == "system" and entry.subtype == "api_error":
         yield _api_error(entry)
+    elif (client := said_by_client(entry)) is not None:
+        yield Item(kind=client.kind, text=client.text, title=client.title, at=at)
 
 
 def _answer_items(entry: Entry, known: _Known) -> Iterator[Item]:

@@ -2,9 +2,9 @@
 
 Measured on 1.0.30 to 2.1.325: `claude -p` prints the last block of the last message if that is a
 text, else an empty line; an error is printed as the client's own line has it. With `--json-schema`
-it prints the structured output instead. When a background task ends after the answer, 2.1.325
-answers again, and prints all these answers with an empty line between them. A Stop hook is given
-the last of them, without the space around it.
+it prints a structured output after which the model said nothing. When a background task ends after
+the answer, 2.1.325 answers again, and prints all these answers with an empty line between them. A
+Stop hook is given the last of them, without the space around it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,7 +118,7 @@ class _Turn:
 
     def _take_answer(self, entry: Entry) -> None:
         blocks = entry.blocks
-        self.last, self.is_interrupted = entry, False
+        self.last, self.is_interrupted, self.structured = entry, False, None
         self.is_error = is_synthetic(entry) and entry.record.get("isApiErrorMessage") is True
         if any(block.get("type") == "tool_use" for block in blocks):
             texts = [text(block.get("text")) for block in blocks if block.get("type") == "text"]

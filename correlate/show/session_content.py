@@ -134,6 +134,8 @@ class SessionReader:
             return True
         if content.source == "wire":  # a new session's file may have no message yet
             return _changed(self._files(), since)
+        if last and last[0].is_interrupted:
+            return False
         is_open = not last or not last[0].is_whole
         call = _unwritten(content)
         if call is not None and (call.ended or 0) > since and not is_open:

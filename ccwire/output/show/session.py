@@ -163,6 +163,8 @@ def _doubt(
     if chosen is not last:
         reason = "was interrupted and has no answer" if last.is_interrupted else "has no answer yet"
         return f"the last prompt {reason}; this is the answer to an earlier one"
+    if chosen.is_interrupted:
+        return "the answer was interrupted; this is what is written of it"
     if content.missing is not None:
         return f"{content.missing}; this is the last answer that is written"
     return None if chosen.is_whole else "the answer is not complete; this is what is written of it"

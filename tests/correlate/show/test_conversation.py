@@ -276,6 +276,46 @@ def test_a_turn_limit_is_the_answer(read: Any) -> None:
     assert (answer.printed, answer.is_error) == ("Error: Reached max turns (3)", True)
 
 
+def attached(uuid: str, parent: str, kind: str, **more: Any) -> dict[str, Any]:
+    attachment = {"type": kind, **more}
+    return {
+        "type": "attachment", "uuid": uuid, "parentUuid": parent, "attachment": attachment,
+    }  # fmt: skip
+
+
+def test_a_queued_prompt_and_what_hooks_say_are_shown(read: Any) -> None:
+    blocked = {"blockingError": "not this", "command": "check"}
+    queued = {"prompt": "and this", "commandMode": "prompt"}
+    entries = read(
+        user("1", None, "go"),
+        attached("2", "1", "hook_success", hookName="UserPromptSubmit", content="be brief"),
+        attached("3", "2", "hook_success", hookName="Stop", content="", stdout="{}", exitCode=0),
+        says("4", "3", tool("t")),
+        user("5", "4", result("t", "x")),
+        attached("6", "5", "hook_blocking_error", hookName="PostToolUse", blockingError=blocked),
+        attached("7", "6", "hook_additional_context", hookName="Pre", content=["one", "two"]),
+        attached("8", "7", "hook_non_blocking_error", hookEvent="Stop", stderr="oh", exitCode=1),
+        attached("9", "8", "queued_command", **queued),
+        attached("10", "9", "queued_command", prompt="a task", commandMode="task-notification"),
+        {"type": "system", "subtype": "informational", "uuid": "11", "parentUuid": "10",
+         "content": "A notice."},
+        says("12", "11", "done"),
+    )  # fmt: skip
+    items = conversation_items(entries, {}, {})
+    assert [(item.kind, item.title, item.text) for item in items if item.kind != "tool"] == [
+        ("prompt", None, "go"),
+        ("note", "hook UserPromptSubmit", "be brief"),
+        ("note", "hook PostToolUse", "not this"),
+        ("note", "hook Pre", "one\ntwo"),
+        ("note", "hook Stop", "oh"),
+        ("prompt", "queued", "and this"),
+        ("note", "queued", "a task"),
+        ("note", None, "A notice."),
+        ("answer", None, "done"),
+    ]
+    assert [answer.text for answer in prompt_answers(entries)] == ["done"]
+
+
 def test_a_command_of_the_client_is_no_prompt(read: Any) -> None:
     entries = read(
         user("1", None, "go"),
@@ -312,14 +352,16 @@ def test_an_empty_answer_is_recorded_by_the_stop_hook_alone(read: Any) -> None:
 
 def test_a_structured_output_is_the_answer(read: Any) -> None:
     given = {"type": "structured_output", "data": {"name": "lab", "n": [1]}}
-    entries = read(
+    lines = [
         user("1", None, "go"),
         says("2", "1", "Here it is.", tool("t")),
         {"type": "attachment", "uuid": "3", "parentUuid": "2", "attachment": given},
         user("4", "2", result("t", "provided")),
-    )
-    (answer,) = prompt_answers(entries)
+    ]
+    (answer,) = prompt_answers(read(*lines))
     assert (answer.printed, answer.is_whole) == ('{"name":"lab","n":[1]}\n', True)
+    (answer,) = prompt_answers(read(*lines, says("5", "4", "All set.")))  # 2.1.168 asks again
+    assert (answer.printed, answer.is_whole) == ("All set.\n", True)
 
 
 @pytest.mark.parametrize(
