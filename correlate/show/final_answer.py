@@ -3,8 +3,9 @@
 Measured on 1.0.30 to 2.1.325: `claude -p` prints the last block of the last message if that is a
 text, else an empty line; an error is printed as the client's own line has it. With `--json-schema`
 it prints a structured output after which the model said nothing. When a background task ends after
-the answer, 2.1.325 answers again, and prints all these answers with an empty line between them. A
-Stop hook is given the last of them, without the space around it.
+the answer, newer clients answer again; up to 2.1.294 they print the last of these answers, from
+2.1.295 on all, with an empty line between them. A Stop hook is given the last of them, without the
+space around it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ccwire.wire.json_text import as_dict, dump, text, whole
+from ccwire.wire.versions import parse_version
 from correlate.show.conversation import (
     is_interruption,
     is_note,
@@ -24,6 +26,7 @@ from correlate.transcript.branches import branch_of, is_prompt, threads_of
 from correlate.transcript.conversation import Entry
 from correlate.transcript.titles import CLIENT_TAG
 
+_PRINTS_ALL = (2, 1, 295)  # the first release that prints the answers before background tasks too
 _STOPPED = "stop_hook_summary"  # newer clients write it when a turn has ended, if there are hooks
 
 
@@ -144,11 +147,15 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
     for entry in turn:
         found.take(entry)
     said = found.current if found.structured is None else found.structured
+    parts = (*found.parts, *([] if said is None else [said]))
     last = found.last
     message = message_of(last) if last is not None else {}
+    version = parse_version((text(last.record.get("version")) if last else None) or "")
+    if version and version < _PRINTS_ALL:
+        parts = parts[-1:]
     return PromptAnswer(
         prompt=prompt_text(turn[0]) or "",
-        parts=(*found.parts, *([] if said is None else [said])),
+        parts=parts,
         started=turn[0].timestamp,
         ended=last.timestamp if last is not None else None,
         until=until,

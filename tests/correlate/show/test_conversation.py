@@ -255,15 +255,22 @@ def test_an_error_of_the_client_is_the_answer(read: Any) -> None:
     assert conversation_items(entries, {}, {})[-1].synthetic
 
 
-def test_answers_to_background_tasks_are_parts_of_the_answer(read: Any) -> None:
+@pytest.mark.parametrize(
+    ("version", "printed"),
+    [({}, "Under way.\n\nDone."), ({"version": "2.1.295"}, "Under way.\n\nDone."),
+     ({"version": "2.1.294"}, "Done."), ({"version": "odd"}, "Under way.\n\nDone.")],
+)  # fmt: skip
+def test_answers_to_background_tasks_are_parts_of_the_answer(
+    read: Any, version: dict[str, str], printed: str
+) -> None:
     origin = {"kind": "task-notification"}
     entries = read(
         user("1", None, "go"),
         says("2", "1", "Under way."),
         user("3", "2", "<task-notification>x</task-notification>", origin=origin),
-        says("4", "3", "Done."),
+        says("4", "3", "Done.", **version),
     )
-    assert [answer.text for answer in prompt_answers(entries)] == ["Under way.\n\nDone."]
+    assert [answer.text for answer in prompt_answers(entries)] == [printed]
 
 
 def test_a_turn_limit_is_the_answer(read: Any) -> None:
