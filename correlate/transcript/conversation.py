@@ -3,8 +3,7 @@
 Accounting does not need content: `reader` parses a fraction of this.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from ccwire.wire.times import instant
 from correlate.transcript.lines import BadLine, parse_line, read_lines
 from correlate.transcript.locate import SessionFiles
 from correlate.transcript.records import message_of
-
-_TRIES, _PAUSE = 40, 0.05  # wait up to 2 s for the last line to reach the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +103,13 @@ class Conversation:
         ]
 
     def final_text(self) -> str | None:
-        """Return the text of the main thread's last answer."""
+        """Return the last text of the main thread, if its last answer ends with one.
+
+        `ccwire show --answer` also knows prompts, branches and answers not written yet.
+        """
         answers = [e for e in self.entries if e.type == "assistant" and not e.sidechain]
-        if not answers:
-            return None
-        last = _message_id(answers[-1])
-        lines = [e for e in answers if _message_id(e) == last] if last else answers[-1:]
-        texts = [str(b.get("text")) for e in lines for b in e.blocks if b.get("type") == "text"]
-        return "\n".join(texts) or None
+        last = answers[-1].blocks[-1:] if answers else []
+        return text(last[0].get("text")) if last else None
 
     def _results(self) -> Iterator[tuple[str, tuple[Mapping[str, Any], Any]]]:
         for entry in self.entries:
@@ -137,24 +133,6 @@ def read_conversation(files: SessionFiles) -> Conversation:
             else:
                 entries.append(_entry(record, path, line.number, agent_id))
     return Conversation(tuple(_by_time(entries)), tuple(bad))
-
-
-def final_text(
-    files: Callable[[], SessionFiles],
-    last_assistant_message: str | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> str | None:
-    """Return a session's last answer, for a Stop hook: the transcript may lag by milliseconds.
-
-    `last_assistant_message` comes from the hook: waited for, and returned if it never appears.
-    """
-    for tried in range(_TRIES + 1):
-        found = read_conversation(files()).final_text()
-        if found is not None and last_assistant_message in (None, found):
-            return found
-        if tried < _TRIES:
-            sleep(_PAUSE)
-    return last_assistant_message or found
 
 
 def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) -> Entry:
@@ -215,8 +193,3 @@ def _order(
     else:
         least = (at, 0)
     return least if above is None else max(least, (above[0], above[1] + 1))
-
-
-def _message_id(entry: Entry) -> str | None:
-    message = entry.record.get("message")
-    return text(message.get("id")) if isinstance(message, dict) else None
