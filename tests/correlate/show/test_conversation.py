@@ -323,6 +323,21 @@ def test_a_queued_prompt_and_what_hooks_say_are_shown(read: Any) -> None:
     assert [answer.text for answer in prompt_answers(entries)] == ["done"]
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ('529 {"type":"error","error":{"message":"Overloaded"}}', "Overloaded"),
+        ('529 {"type":"err', '529 {"type":"err'),
+        ("Connection error.", "Connection error."),
+        (None, "the call failed"),
+    ],
+)
+def test_an_api_error_has_the_message_of_the_api(read: Any, message: Any, shown: str) -> None:
+    line = {"type": "system", "subtype": "api_error", "error": {"message": message}}
+    (item,) = conversation_items(read(line), {}, {})
+    assert (item.kind, item.text) == ("api-error", shown)
+
+
 def test_a_command_of_the_client_is_no_prompt(read: Any) -> None:
     entries = read(
         user("1", None, "go"),
