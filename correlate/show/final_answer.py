@@ -46,6 +46,7 @@ class PromptAnswer:
     is_whole: bool  # whether the model, or the client, has ended it
     is_interrupted: bool = False  # by the user
     is_turn_limit: bool = False  # the client stopped at `--max-turns`
+    is_unsure: bool = False  # the last line has neither a text nor a stop reason
 
     @property
     def text(self) -> str:
@@ -103,9 +104,11 @@ class _Turn:
     is_error: bool = False
     is_interrupted: bool = False
     is_turn_limit: bool = False
+    is_unsure: bool = False
 
     def take(self, entry: Entry) -> None:
         said = prompt_text(entry)
+        self.is_unsure = self.is_unsure and entry.type != "user"
         if said is not None and is_notification(entry, said):
             self.parts += [] if self.current is None else [self.current]
             self.current, self.is_whole = None, False
@@ -131,6 +134,7 @@ class _Turn:
         self.current = (text(blocks[-1].get("text")) if blocks else None) or ""
         has_ended = text(message_of(entry).get("stop_reason")) not in (None, "tool_use")
         self.is_whole = has_ended or bool(self.current)
+        self.is_unsure = not self.is_whole
 
     def _take_attachment(self, attachment: Mapping[str, Any]) -> None:
         match attachment.get("type"):
@@ -166,4 +170,5 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         is_whole=found.is_whole or found.structured is not None,
         is_interrupted=found.is_interrupted,
         is_turn_limit=found.is_turn_limit,
+        is_unsure=found.is_unsure,
     )

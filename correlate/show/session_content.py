@@ -66,7 +66,14 @@ class SessionContent:
         return found
 
     def answers(self) -> list[PromptAnswer]:
-        return prompt_answers(self.entries)
+        """Return the prompts with their answers; older clients record no end of an answer."""
+        ended = {call.message_id for call in self.exchanges if call.complete and call.message_id}
+        return [
+            replace(answer, is_whole=True)
+            if answer.is_unsure and answer.message_id in ended
+            else answer
+            for answer in prompt_answers(self.entries)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

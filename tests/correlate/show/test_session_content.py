@@ -204,3 +204,14 @@ def test_a_compaction_of_an_older_client_is_no_answer(tmp_path: Path) -> None:
     path.write_bytes(orjson.dumps(request))
     content = reader.read_settled(patience=TranscriptWait(tries=0))
     assert (content.source, [a.text for a in content.answers()]) == ("transcript", ["one", ""])
+
+
+def test_the_capture_tells_that_an_answer_without_text_has_ended(tmp_path: Path) -> None:
+    session = MadeSession(SESSION, final=False)
+    session.prompt("first")
+    session.call(("thinking",))
+    session.write(tmp_path / "claude", tmp_path / "captures")
+    claude = ClaudeDir(tmp_path / "claude")
+    for folder, is_whole in ((None, False), (tmp_path / "captures" / SESSION, True)):
+        (answer,) = SessionReader(SESSION, folder, claude).read().answers()
+        assert (answer.parts, answer.is_whole) == (("",), is_whole)
