@@ -88,10 +88,9 @@ def _find(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundSession
             f"`{command_line('sessions --all')}` lists them, and `latest` is the newest."
         )
     if len(fitting) > 1:
-        shown = ", ".join(sorted(fitting)[:_SHOWN])
-        raise UserError(
-            f"{text!r} matches {len(fitting)} sessions ({shown}…); give more of the id."
-        )
+        more = ["…"] if len(fitting) > _SHOWN else []
+        shown = ", ".join([*sorted(fitting)[:_SHOWN], *more])
+        raise UserError(f"{text!r} matches {len(fitting)} sessions ({shown}); give more of the id.")
     return FoundSession(fitting[0], folders.get(fitting[0]))
 
 

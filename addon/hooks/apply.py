@@ -201,6 +201,7 @@ def _note(entry: JsonObject, payload: JsonObject, client: HookClient, now: float
     event = payload.get("hook_event_name")
     if event == "UserPromptSubmit":
         metadata.pop(PROOF, None)  # it is not the last answer any more
+        metadata["prompted_at"] = now
     elif event == "Stop" and isinstance(payload.get(PROOF), dict):
         metadata[PROOF] = {**payload[PROOF], "at": now}
     agent_id = text_field(payload, "agent_id")

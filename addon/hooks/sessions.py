@@ -35,6 +35,7 @@ class SessionEntry:
     started_at: float | None = None
     ended_at: float | None = None
     seen_at: float | None = None
+    prompted_at: float | None = None
     agents: Mapping[str, str | None] = field(default_factory=dict)  # id -> type, where known
     last_answer: Mapping[str, object] = field(default_factory=dict)  # of a Stop: `answer_proof`
 
@@ -108,6 +109,7 @@ def _entry(value: object) -> SessionEntry | None:
         started_at=instant(metadata.get("started_at")),
         ended_at=instant(metadata.get("ended_at")),
         seen_at=instant(metadata.get("seen_at")),
+        prompted_at=instant(metadata.get("prompted_at")),
         agents=as_dict(metadata.get("agents")),
         last_answer=as_dict(metadata.get(PROOF)),
     )

@@ -42,6 +42,7 @@ def answer_json(
     return {
         "session_id": content.session_id,
         "text": chosen.text,
+        "parts": list(chosen.parts),
         "is_error": chosen.is_error,
         "stop_reason": chosen.stop_reason,
         "model": chosen.model,

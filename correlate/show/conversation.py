@@ -5,14 +5,16 @@ one deeper than the tool call that launched it) and the abandoned branch that it
 accounting needs is in `correlate.transcript.reader`; this keeps texts.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ccwire.wire.format import SYNTHETIC_MODEL
-from ccwire.wire.json_text import as_dict, text, whole
+from ccwire.wire.json_text import as_dict, parse_object, text, whole
 from correlate.report.blocks import content_text, readable
+from correlate.show.attachments import said_by_client
 from correlate.transcript.branches import RESULT_TYPES, branch_of, is_prompt, speaks, threads_of
 from correlate.transcript.conversation import Entry
 from correlate.transcript.records import Compaction, compaction_facts, typed
@@ -22,6 +24,7 @@ ItemKind = Literal[
     "prompt", "note", "answer", "thinking", "tool", "block", "compaction", "summary", "api-error",
     "agent", "branch", "live",
 ]  # fmt: skip
+_STATUS_AND_JSON = re.compile(r"\d{3} (\{.*\})\s*$", re.DOTALL)
 _INTERRUPTED = "[Request interrupted"
 _NOTIFICATION = "<task-notification>"
 
@@ -187,6 +190,8 @@ def _entry_items(entry: Entry, known: _Known) -> Iterator[Item]:
         yield _compaction(entry, known.compactions.get((entry.path, entry.line)))
     elif entry.type == "system" and entry.subtype == "api_error":
         yield _api_error(entry)
+    elif (client := said_by_client(entry)) is not None:
+        yield Item(kind=client.kind, text=client.text, title=client.title, at=at)
 
 
 def _answer_items(entry: Entry, known: _Known) -> Iterator[Item]:
@@ -240,8 +245,19 @@ def _api_error(entry: Entry) -> Item:
         "retry_attempt": whole(entry.record.get("retryAttempt")),
     }
     body = as_dict(as_dict(error.get("error")).get("error"))
-    said = text(body.get("message")) or text(error.get("message")) or "the call failed"
+    said = text(body.get("message")) or _without_json(text(error.get("message")) or "")
+    said = said or "the call failed"
     return Item(kind="api-error", text=said, at=entry.timestamp, is_error=True, facts=facts)
+
+
+def _without_json(message: str) -> str:
+    """Return the API's message where newer clients write `529 {"type":"error",…}`."""
+    found = _STATUS_AND_JSON.match(message)
+    try:
+        body = parse_object(found[1]) if found else {}
+    except ValueError:
+        return message
+    return text(as_dict(body.get("error")).get("message")) or message
 
 
 def _launched(

@@ -1,15 +1,19 @@
 """The final answer to each prompt of a session, as `claude -p` prints it. Pure.
 
-Measured on 1.0.100 to 2.1.325: `claude -p` prints the last text block of the last message, not all
-of its text blocks; an error is printed as the client's own line has it. When a background task ends
-after the answer, 2.1.325 answers again, and prints all these answers with an empty line between
-them. A Stop hook is given the last of them, without the space around it.
+Measured on 1.0.30 to 2.1.325: `claude -p` prints the last block of the last message if that is a
+text, else an empty line; an error is printed as the client's own line has it. With `--json-schema`
+it prints a structured output after which the model said nothing. When a background task ends after
+the answer, newer clients answer again; up to 2.1.294 they print the last of these answers, from
+2.1.295 on all, with an empty line between them. A Stop hook is given the last of them, without the
+space around it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from ccwire.wire.json_text import as_dict, text, whole
+from ccwire.wire.json_text import as_dict, dump, text, whole
+from ccwire.wire.versions import parse_version
 from correlate.show.conversation import (
     is_interruption,
     is_note,
@@ -20,6 +24,10 @@ from correlate.show.conversation import (
 )
 from correlate.transcript.branches import branch_of, is_prompt, threads_of
 from correlate.transcript.conversation import Entry
+from correlate.transcript.titles import CLIENT_TAG
+
+_PRINTS_ALL = (2, 1, 295)  # the first release that prints the answers before background tasks too
+_STOPPED = "stop_hook_summary"  # newer clients write it when a turn has ended, if there are hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +43,20 @@ class PromptAnswer:
     model: str | None
     stop_reason: str | None
     is_error: bool
-    is_whole: bool  # whether nothing is awaited: the last line is an answer's text
+    is_whole: bool  # whether the model, or the client, has ended it
+    is_interrupted: bool = False  # by the user
+    is_turn_limit: bool = False  # the client stopped at `--max-turns`
+    is_unsure: bool = False  # the last line has neither a text nor a stop reason
 
     @property
     def text(self) -> str:
         return "\n\n".join(self.parts)
+
+    @property
+    def printed(self) -> str:
+        """What `claude -p` prints: a line's end is added where there is none."""
+        is_ended = self.is_turn_limit or self.text.endswith("\n")
+        return self.text if is_ended else f"{self.text}\n"
 
 
 def prompt_answers(entries: Sequence[Entry]) -> list[PromptAnswer]:
@@ -75,51 +92,83 @@ def _is_local(turn: Sequence[Entry]) -> bool:
     return is_client and not any(entry.type == "assistant" for entry in turn)
 
 
-def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
-    parts: list[str] = []
-    last: Entry | None = None
+@dataclass(slots=True)
+class _Turn:
+    """What the lines of a turn have said so far; `current` is None before the first answer."""
+
+    parts: list[str] = field(default_factory=list)
     current: str | None = None
-    is_whole = is_error = False
-    for entry in turn:
+    structured: str | None = None
+    last: Entry | None = None
+    is_whole: bool = False
+    is_error: bool = False
+    is_interrupted: bool = False
+    is_turn_limit: bool = False
+    is_unsure: bool = False
+
+    def take(self, entry: Entry) -> None:
         said = prompt_text(entry)
+        self.is_unsure = self.is_unsure and entry.type != "user"
         if said is not None and is_notification(entry, said):
-            parts += [] if current is None else [current]
-            current, is_whole = None, False
-        elif entry.type == "user" and entry.record.get("isCompactSummary") is not True:
-            is_whole = said is not None and is_interruption(said)
+            self.parts += [] if self.current is None else [self.current]
+            self.current, self.is_whole = None, False
         elif entry.type == "assistant":
-            last = entry
-            is_error = is_synthetic(entry) and entry.record.get("isApiErrorMessage") is True
-            texts = [
-                t for b in entry.blocks if b.get("type") == "text" and (t := text(b.get("text")))
-            ]
-            current = texts[-1] if texts else current
-            is_whole = bool(texts) and not _calls_tool(entry)
-        elif (limit := _turn_limit(entry)) is not None:
-            current, is_error, is_whole = f"Error: Reached max turns ({limit})", True, True
-    parts += [] if current is None else [current]
+            self._take_answer(entry)
+        elif entry.type == "user" and entry.record.get("isCompactSummary") is not True:
+            if said is None or CLIENT_TAG.match(said.lstrip()) is None:  # not a client's command
+                self.is_interrupted = self.is_whole = said is not None and is_interruption(said)
+        elif entry.subtype == _STOPPED and not self.is_whole:
+            self.current, self.is_whole = "", True  # the answer was empty
+        else:
+            self._take_attachment(as_dict(entry.record.get("attachment")))
+
+    def _take_answer(self, entry: Entry) -> None:
+        blocks = entry.blocks
+        self.last, self.is_interrupted, self.structured = entry, False, None
+        self.is_error = is_synthetic(entry) and entry.record.get("isApiErrorMessage") is True
+        if any(block.get("type") == "tool_use" for block in blocks):
+            texts = [text(block.get("text")) for block in blocks if block.get("type") == "text"]
+            self.current = next(filter(None, reversed(texts)), self.current)
+            self.is_whole = False
+            return
+        self.current = (text(blocks[-1].get("text")) if blocks else None) or ""
+        has_ended = text(message_of(entry).get("stop_reason")) not in (None, "tool_use")
+        self.is_whole = has_ended or bool(self.current)
+        self.is_unsure = not self.is_whole
+
+    def _take_attachment(self, attachment: Mapping[str, Any]) -> None:
+        match attachment.get("type"):
+            case "max_turns_reached":
+                limit = whole(attachment.get("maxTurns"))
+                self.current = f"Error: Reached max turns ({limit})"
+                self.is_error = self.is_whole = self.is_turn_limit = True
+            case "structured_output":
+                self.structured = dump(attachment.get("data")).decode()
+
+
+def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
+    found = _Turn()
+    for entry in turn:
+        found.take(entry)
+    said = found.current if found.structured is None else found.structured
+    parts = (*found.parts, *([] if said is None else [said]))
+    last = found.last
     message = message_of(last) if last is not None else {}
+    version = parse_version((text(last.record.get("version")) if last else None) or "")
+    if version and version < _PRINTS_ALL:
+        parts = parts[-1:]
     return PromptAnswer(
         prompt=prompt_text(turn[0]) or "",
-        parts=tuple(parts),
+        parts=parts,
         started=turn[0].timestamp,
         ended=last.timestamp if last is not None else None,
         until=until,
         message_id=text(message.get("id")),
         model=text(message.get("model")),
         stop_reason=text(message.get("stop_reason")),
-        is_error=is_error,
-        is_whole=is_whole,
+        is_error=found.is_error,
+        is_whole=found.is_whole or found.structured is not None,
+        is_interrupted=found.is_interrupted,
+        is_turn_limit=found.is_turn_limit,
+        is_unsure=found.is_unsure,
     )
-
-
-def _calls_tool(entry: Entry) -> bool:
-    return any(block.get("type") == "tool_use" for block in entry.blocks)
-
-
-def _turn_limit(entry: Entry) -> int | None:
-    """Return the number of turns after which the client stopped, if this line reports that."""
-    attachment = as_dict(entry.record.get("attachment"))
-    if entry.type != "attachment" or attachment.get("type") != "max_turns_reached":
-        return None
-    return whole(attachment.get("maxTurns"))

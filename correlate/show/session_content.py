@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from ccwire.wire.format import Exchange
+from ccwire.wire.format import PART_SUFFIX, Exchange, parse_file_name
 from ccwire.wire.json_text import text
 from ccwire.wire.regular_file import open_regular
 from correlate.captures.folder import transcript_files
@@ -17,7 +17,7 @@ from correlate.reconcile.session import TranscriptWait
 from correlate.show.conversation import AgentLink, message_of
 from correlate.show.final_answer import PromptAnswer, prompt_answers
 from correlate.show.stored import session_exchanges
-from correlate.show.wire_conversation import answer_entry, is_of_thread, wire_entries
+from correlate.show.wire_conversation import answer_entry, is_in_flight, is_of_thread, wire_entries
 from correlate.transcript.conversation import Entry, read_conversation
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.reader import Transcript, read_transcript
@@ -29,13 +29,17 @@ Source = Literal["transcript", "wire", "transcript and wire"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContent:
-    """A session as it was read; `exchanges` is empty if nothing was captured."""
+    """A session as it was read; `exchanges` is empty if nothing was captured.
+
+    `missing` is why its last answer is not the session's, as far as is known.
+    """
 
     session_id: str
     source: Source
     entries: Sequence[Entry]
     transcript: Transcript
     exchanges: Sequence[Exchange]
+    missing: str | None = None
 
     @property
     def calls(self) -> dict[str, int]:
@@ -62,15 +66,23 @@ class SessionContent:
         return found
 
     def answers(self) -> list[PromptAnswer]:
-        return prompt_answers(self.entries)
+        """Return the prompts with their answers; older clients record no end of an answer."""
+        ended = {call.message_id for call in self.exchanges if call.complete and call.message_id}
+        return [
+            replace(answer, is_whole=True)
+            if answer.is_unsure and answer.message_id in ended
+            else answer
+            for answer in prompt_answers(self.entries)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class HookProof:
-    """What a Stop hook recorded of the last answer: when, and a test of a text."""
+    """What the hooks recorded: when the last answer ended, a test of its text, the last prompt."""
 
-    at: float
+    at: float | None
     is_of: Callable[[str], bool]
+    prompted_at: float | None = None
 
 
 class SessionReader:
@@ -112,7 +124,8 @@ class SessionReader:
             if self._files().size != size or content.source == "wire":
                 size = self._files().size
                 content = self.read()
-        return self._completed(content, proof)
+        content = self._completed(content, proof)
+        return replace(content, missing=self._missing(content, proof))
 
     def _is_awaited(
         self, content: SessionContent, proof: HookProof | None, patience: TranscriptWait
@@ -120,10 +133,16 @@ class SessionReader:
         now = patience.now()
         since = now - patience.recent
         last = content.answers()[-1:]
-        if proof is not None and proof.at > since:
+        if any(_mtime(part) > since for part in self._parts(content)):
+            return True
+        if proof is not None and (proof.at or 0) > since:
             return not _has(last, proof)
+        if proof is not None and (proof.prompted_at or 0) > since and _is_overtaken(last, proof):
+            return True
         if content.source == "wire":  # a new session's file may have no message yet
             return _changed(self._files(), since)
+        if last and last[0].is_interrupted:
+            return False
         is_open = not last or not last[0].is_whole
         call = _unwritten(content)
         if call is not None and (call.ended or 0) > since and not is_open:
@@ -139,6 +158,28 @@ class SessionReader:
         # One line per block: older clients write it when the block ends, and the stop reason last.
         return last[0].stop_reason is None or _changed(self._files(), now - _QUIET)
 
+    def _missing(self, content: SessionContent, proof: HookProof | None) -> str | None:
+        last = content.answers()[-1:]
+        if parts := self._parts(content):
+            (number, _) = parse_file_name(parts[-1].with_suffix(".json").name) or (0, "")
+            return f"exchange {number} is in flight"
+        # Of an empty answer, the hook is given the text before it.
+        is_silent = bool(last) and last[0].is_whole and last[0].parts[-1:] == ("",)
+        if proof is not None and proof.at is not None and not (is_silent or _has(last, proof)):
+            return "the Stop hook has seen another answer, which is not written yet"
+        if proof is not None and _is_overtaken(last, proof):
+            return "a later prompt was given"
+        return None
+
+    def _parts(self, content: SessionContent) -> list[Path]:
+        """Return the part files of the main thread's answers that are in flight."""
+        own = {call.sequence for call in content.exchanges if is_in_flight(call)}
+        if self._capture is None or not own:
+            return []
+        paths = sorted(self._capture.glob(f"*{PART_SUFFIX}"))
+        names = [(path, parse_file_name(path.with_suffix(".json").name)) for path in paths]
+        return [path for path, found in names if found is not None and found[0] in own]
+
     def _completed(self, content: SessionContent, proof: HookProof | None) -> SessionContent:
         """Add the newest answer on the wire, if the transcript lacks it and it is surely one.
 
@@ -146,8 +187,7 @@ class SessionReader:
         suggests the next prompt.
         """
         call = _unwritten(content)
-        last = max((entry.timestamp or 0 for entry in content.entries), default=0.0)
-        if call is None or self._capture is None or (call.ended or 0) <= last:
+        if call is None or self._capture is None:
             return content
         entry = answer_entry(self._capture, call)
         if entry is None:
@@ -186,8 +226,19 @@ def _has(answers: Sequence[PromptAnswer], proof: HookProof) -> bool:
     return any(proof.is_of(part) for answer in answers for part in answer.parts[-1:])
 
 
+def _is_overtaken(answers: Sequence[PromptAnswer], proof: HookProof) -> bool:
+    """Whether a prompt was given after the last answer had ended."""
+    if proof.prompted_at is None or not answers:
+        return False
+    ended = answers[-1].ended
+    return ended is not None and answers[-1].is_whole and ended < proof.prompted_at
+
+
 def _unwritten(content: SessionContent) -> Exchange | None:
-    """Return the newest finished answer of the main thread, if the transcript lacks it."""
+    """Return the newest finished answer of the main thread, if the transcript lacks it.
+
+    Lines are written in order: one that is newer than the answer proves that it has none.
+    """
     own = [
         call
         for call in content.exchanges
@@ -197,7 +248,10 @@ def _unwritten(content: SessionContent) -> Exchange | None:
         return None
     newest = max(own, key=lambda call: call.ended or call.started)
     names = {text(message_of(entry).get("id")) for entry in content.entries}
-    return None if newest.message_id in names else newest
+    main = (entry for entry in content.entries if entry.agent_id is None and not entry.sidechain)
+    said = (entry.timestamp or 0 for entry in main if entry.type in ("user", "assistant"))
+    is_written = newest.message_id in names or (newest.ended or 0) <= max(said, default=0.0)
+    return None if is_written else newest
 
 
 def _texts_on_the_wire(content: SessionContent, answer: PromptAnswer) -> int | None:
@@ -217,13 +271,14 @@ def _texts_written(content: SessionContent, answer: PromptAnswer) -> int:
 
 
 def _changed(files: SessionFiles, since: float) -> bool:
-    for path in files.main:
-        try:
-            if path.stat().st_mtime > since:
-                return True
-        except OSError:
-            continue
-    return False
+    return any(_mtime(path) > since for path in files.main)
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _is_readable(path: Path) -> bool:

@@ -121,6 +121,7 @@ def _from_files(folder: Path, sequence: int) -> Exchange | None:
     endpoint = endpoint_of(host, path)
     body, message = as_dict(body_of(request)), as_dict(response.get("message"))
     timing = as_dict(response.get("timing"))
+    headers = as_dict(request.get("headers"))
     found = {
         "sequence": sequence,
         "flow_id": head.get("flow_id"),
@@ -130,7 +131,11 @@ def _from_files(folder: Path, sequence: int) -> Exchange | None:
         "host": host,
         "path": path,
         "kind": endpoint.kind,
+        "agent_id": text(headers.get("x-claude-code-agent-id")),
+        "request_class": text(headers.get("x-claude-code-request-class")),
         "model": endpoint.model or text(body.get("model")),
+        "messages": _length(body.get("messages")),
+        "tools": _length(body.get("tools")),
         "served_model": text(message.get("model")),
         "status": response.get("status_code"),
         "usage": message.get("usage"),
@@ -142,3 +147,7 @@ def _from_files(folder: Path, sequence: int) -> Exchange | None:
         return Exchange.from_json(found)
     except ValueError:
         return None
+
+
+def _length(value: object) -> int | None:
+    return len(value) if isinstance(value, list) else None

@@ -12,6 +12,7 @@ from ccwire.wire.format import Exchange
 from ccwire.wire.json_text import as_dict, dicts
 from ccwire.wire.pack.files import PackDamaged
 from correlate.captures.content import CaptureFiles, body_of
+from correlate.reconcile.request_facts import facts_of
 from correlate.transcript.conversation import Entry
 
 
@@ -30,20 +31,37 @@ def wire_entries(folder: Path, exchanges: Sequence[Exchange]) -> list[Entry]:
 
 def is_of_thread(call: Exchange) -> bool:
     """Whether a call is a part of the conversation: not a title, a count or a compaction."""
+    return _is_said(call) and call.status == 200
+
+
+def is_in_flight(call: Exchange) -> bool:
+    """Whether a call is of the main thread and has not ended."""
+    return _is_said(call) and call.agent_id is None and call.status is None and call.ended is None
+
+
+def _is_said(call: Exchange) -> bool:
     of_thread = call.request_class in (None, "main", "subagent")
-    return call.kind == "messages" and bool(call.tools) and of_thread and call.status == 200
+    return call.kind == "messages" and bool(call.tools) and of_thread
 
 
 def answer_entry(folder: Path, call: Exchange) -> Entry | None:
-    """Return the answer of a call as a transcript line; None if it cannot be read."""
-    message = _answer(CaptureFiles(folder), call)
-    return _entry(folder, call, "assistant", message, call.agent_id) if message else None
+    """Return the answer of a call as a transcript line; None if it is none, or cannot be read."""
+    files = CaptureFiles(folder)
+    body, message = _body(files, call), _answer(files, call)
+    if not message or (body is not None and _is_aside(call, body)):
+        return None
+    return _entry(folder, call, "assistant", message, call.agent_id)
+
+
+def _is_aside(call: Exchange, body: Mapping[str, Any]) -> bool:
+    """Whether an older client, which names no class, asks for a summary or a suggestion."""
+    return call.request_class is None and facts_of(body).purpose is not None
 
 
 def _thread(folder: Path, files: CaptureFiles, calls: Sequence[Exchange]) -> Iterator[Entry]:
     for call in reversed(calls):
         body = _body(files, call)
-        if body is not None:
+        if body is not None and not _is_aside(call, body):
             break
     else:
         return

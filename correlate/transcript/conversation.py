@@ -3,8 +3,7 @@
 Accounting does not need content: `reader` parses a fraction of this.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from ccwire.wire.times import instant
 from correlate.transcript.lines import BadLine, parse_line, read_lines
 from correlate.transcript.locate import SessionFiles
 from correlate.transcript.records import message_of
-
-_TRIES, _PAUSE = 40, 0.05  # wait up to 2 s for the last line to reach the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +103,13 @@ class Conversation:
         ]
 
     def final_text(self) -> str | None:
-        """Return the text of the main thread's last answer."""
+        """Return the last text of the main thread, if its last answer ends with one.
+
+        `ccwire show --answer` also knows prompts, branches and answers not written yet.
+        """
         answers = [e for e in self.entries if e.type == "assistant" and not e.sidechain]
-        if not answers:
-            return None
-        last = _message_id(answers[-1])
-        lines = [e for e in answers if _message_id(e) == last] if last else answers[-1:]
-        texts = [str(b.get("text")) for e in lines for b in e.blocks if b.get("type") == "text"]
-        return "\n".join(texts) or None
+        last = answers[-1].blocks[-1:] if answers else []
+        return text(last[0].get("text")) if last else None
 
     def _results(self) -> Iterator[tuple[str, tuple[Mapping[str, Any], Any]]]:
         for entry in self.entries:
@@ -139,24 +135,6 @@ def read_conversation(files: SessionFiles) -> Conversation:
     return Conversation(tuple(_by_time(entries)), tuple(bad))
 
 
-def final_text(
-    files: Callable[[], SessionFiles],
-    last_assistant_message: str | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> str | None:
-    """Return a session's last answer, for a Stop hook: the transcript may lag by milliseconds.
-
-    `last_assistant_message` comes from the hook: waited for, and returned if it never appears.
-    """
-    for tried in range(_TRIES + 1):
-        found = read_conversation(files()).final_text()
-        if found is not None and last_assistant_message in (None, found):
-            return found
-        if tried < _TRIES:
-            sleep(_PAUSE)
-    return last_assistant_message or found
-
-
 def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) -> Entry:
     return Entry(
         path=path,
@@ -173,19 +151,45 @@ def _entry(record: dict[str, Any], path: Path, line: int, agent_id: str | None) 
     )
 
 
+type _Order = tuple[float, int]  # a time, and how many records before it have the same
+
+
 def _by_time(entries: list[Entry]) -> list[Entry]:
-    """Sort by time; a record without a timestamp stays after its predecessor."""
-    timed: list[tuple[float, Entry]] = []
-    last = 0.0
-    path = None
-    for entry in entries:
-        if entry.path != path:
-            path, last = entry.path, 0.0
-        last = entry.timestamp if entry.timestamp is not None else last
-        timed.append((last, entry))
-    return [entry for _, entry in sorted(timed, key=lambda item: item[0])]
+    """Sort by time, but no record before its parent.
+
+    A client dates some records before the ones that they follow, as 2.1.325 does a command that it
+    runs itself; and some it writes before those, as 2.1.39 does at the start of a session. So
+    neither the time nor the place in the file is an order. A record without a time stays after its
+    predecessor.
+    """
+    places = {(entry.path, entry.uuid): n for n, entry in reversed(list(enumerate(entries)))}
+    parents = [
+        places.get((entry.path, entry.parent_uuid)) if entry.parent_uuid else None
+        for entry in entries
+    ]
+    found: list[_Order | None] = [None] * len(entries)
+    for start in range(len(entries)):
+        path: list[int] = []
+        seen: set[int] = set()
+        place: int | None = start
+        while place is not None and found[place] is None and place not in seen:
+            seen.add(place)  # in a cycle, the walk ends here
+            path.append(place)
+            place = parents[place]
+        above = found[place] if place is not None else None
+        for each in reversed(path):
+            above = found[each] = _order(each, entries, found, above)
+    ordered = sorted(range(len(entries)), key=lambda n: (found[n] or (0.0, 0), n))
+    return [entries[n] for n in ordered]
 
 
-def _message_id(entry: Entry) -> str | None:
-    message = entry.record.get("message")
-    return text(message.get("id")) if isinstance(message, dict) else None
+def _order(
+    place: int, entries: list[Entry], found: list[_Order | None], above: _Order | None
+) -> _Order:
+    at = entries[place].timestamp
+    if at is None:
+        before = place - 1 if place and entries[place - 1].path == entries[place].path else None
+        least = (before is not None and found[before]) or (0.0, 0)
+    else:
+        least = (at, 0)
+    return least if above is None else max(least, (above[0], above[1] + 1))

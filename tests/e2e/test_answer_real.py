@@ -8,10 +8,19 @@ from click.testing import CliRunner
 
 from ccwire.cli import main
 from ccwire.demo.real.run import run_once
-from ccwire.demo.stand_in.scenario import Answer, Rule, Scenario, Text, When
+from ccwire.demo.stand_in.scenario import (
+    Answer,
+    Rule,
+    Scenario,
+    Text,
+    Thinking,
+    ToolUse,
+    When,
+)
 from ccwire.demo.stand_in.scenarios import named
+from ccwire.demo.stand_in.scripted import prompted, says
 from ccwire.wire.usage import Tokens
-from tests.e2e.real_rig import VERSIONS, RealRig, real_rig
+from tests.e2e.real_rig import VERSIONS, RealRig, numbers, real_rig
 from tests.rig import until
 
 pytestmark = pytest.mark.real
@@ -26,13 +35,45 @@ TWO_TEXTS = Scenario(
         ),
     ),
 )
+LINE_END = prompted("line-end", (says("\n A line that ends.\n\n"),))
+NO_TEXT = prompted("no-text", (Answer((Text("Before."), Thinking("No more words."))),))
 SCENARIOS = (
     TWO_TEXTS,
+    LINE_END,
+    NO_TEXT,
     named("bash"),
     named("thinking"),
     named("server_tool"),
     named("too_long"),
     named("three_subagents"),
+)
+
+
+BACKGROUND = Scenario(
+    name="background",
+    prompt="lab:background Go ahead.",
+    rules=(
+        Rule(
+            When(says="lab:background", tools=True),
+            (
+                Answer(
+                    (
+                        ToolUse(
+                            ("Bash",),
+                            {
+                                "command": "sleep 1",
+                                "description": "Wait",
+                                "run_in_background": True,
+                            },
+                        ),
+                    )
+                ),
+            ),
+        ),
+        Rule(When(says="task-notification"), (says("The task has ended."),)),
+        Rule(When(after_tool=True), (says("The task is under way."),)),
+    ),
+    tools=("Bash",),
 )
 
 
@@ -52,7 +93,9 @@ def answer(real: RealRig, session_id: str, *more: str) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_answer_is_what_print_mode_printed(version: str, tmp_path: Path) -> None:
     with real_rig(version, tmp_path) as real:
-        for scenario in SCENARIOS:
+        # Older clients do not wait for a background task.
+        background = [BACKGROUND] if numbers(version) >= (2, 1, 168) else []
+        for scenario in (*SCENARIOS, *background):
             real.api.scenario = scenario
             before = sessions_of(real)
             run = run_once(
@@ -70,7 +113,8 @@ def test_the_answer_is_what_print_mode_printed(version: str, tmp_path: Path) -> 
             assert answer(real, session) == run.stdout, scenario.name
             told = json.loads(answer(real, session, "--json"))
             assert told["session_id"] == session
-            assert f"{told['text']}\n" == run.stdout
+            assert told["text"].rstrip("\n") == run.stdout.rstrip("\n")
+            assert told["is_final"], told["doubt"]
             assert told["is_error"] == (run.returncode != 0)
 
 

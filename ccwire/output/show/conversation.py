@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rich.text import Text
 
+from ccwire.output.show.markdown import contained
 from ccwire.output.tables import count, numbered
 from ccwire.output.terminal import SafeConsole, safe
 from ccwire.wire.format import short_id
@@ -84,7 +85,8 @@ def _head(item: Item, previous: Item | None) -> str | None:
             words = " · ".join(filter(None, (item.title, item.text)))
             return f"agent {(item.agent_id or '')[:12]}{f' · {words}' if words else ''}"
         case "prompt" | "note" | "summary":
-            return f"{at}{_NAMES.get(item.kind, item.kind)}"
+            title = f" · {item.title}" if item.title else ""
+            return f"{at}{_NAMES.get(item.kind, item.kind)}{title}"
         case "api-error":
             return f"{at}API error{_error_facts(item)}"
     if previous is not None and _is_continued(item, previous):
@@ -135,7 +137,7 @@ def _print_texts(to: SafeConsole, item: Item, indent: int, *, full: bool) -> Non
             style = "red" if item.is_error else "dim"
             _print_text(to, item.result, indent + _STEP, style, fold=not full)
         return
-    if item.title:
+    if item.title and item.kind == "block":
         to.print_indented(Text(item.title, "dim"), indent)
     is_folded = item.kind in ("thinking", "summary", "block", "note") and not full
     if item.kind == "thinking":
@@ -174,10 +176,12 @@ def _markdown(item: Item, previous: Item | None, *, full: bool) -> Iterator[str]
         case _:
             if head is not None:
                 yield f"{'##' if item.kind == 'prompt' else '###'} {head}\n"
+            if item.title and item.kind == "block":
+                yield f"`{item.title}`"
             if item.kind in ("thinking", "summary", "note", "block"):
                 yield from _fenced(item.text, fold=not full)
             else:
-                yield item.text
+                yield contained(item.text)
 
 
 def _fenced(text: str, *, fold: bool) -> Iterator[str]:

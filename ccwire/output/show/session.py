@@ -1,5 +1,6 @@
 """`ccwire show` without a number: the conversation of a session, or its final answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -58,13 +59,19 @@ class ConversationView:
         content = self._reader().read_settled(self._proof())
         answers = content.answers()
         chosen = self._chosen(answers, turn)
+        doubt = _doubt(content, answers, chosen, alone=turn is not None)
         if as_json:
-            print_json(answer_json(content, answers, chosen, alone=turn is not None))
+            told = answer_json(content, answers, chosen, alone=turn is not None)
+            print_json({**told, "is_final": doubt is None, "doubt": doubt})
             return
         if content.source != "transcript":
             echo(f"ccwire: {_WIRE_ANSWER}", err=True)
+        if doubt is not None:
+            echo(f"ccwire: {doubt}.", err=True)
+        elif not chosen.text:
+            echo("ccwire: the last message has no text.", err=True)
         # Other than a conversation, this is to be used as it is; secrets are still left out.
-        write_exactly(f"{redacted(chosen.text)}\n".encode("utf-8", "backslashreplace"))
+        write_exactly(redacted(chosen.printed).encode("utf-8", "backslashreplace"))
 
     def _chosen(self, answers: list[PromptAnswer], turn: int | None) -> PromptAnswer:
         session_id = self.session.session_id
@@ -132,14 +139,35 @@ class ConversationView:
         return [entry for entry in every if entry.session_id == self.session.session_id]
 
     def _proof(self) -> HookProof | None:
-        """Return what the last Stop hook of the session recorded."""
+        """Return what the hooks recorded of the session's last prompt and last answer."""
         own = self._entries()
-        proof = own[-1].last_answer if own else {}
-        at = moment(proof.get("at"))
-        if at is None:
+        if not own:
             return None
+        proof = own[-1].last_answer
         key = key_beside(str(default_sessions_path()))
-        return HookProof(at, lambda message: proves(proof, message, key))
+        at = moment(proof.get("at"))
+        return HookProof(at, lambda message: proves(proof, message, key), own[-1].prompted_at)
+
+
+def _doubt(
+    content: SessionContent,
+    answers: Sequence[PromptAnswer],
+    chosen: PromptAnswer,
+    *,
+    alone: bool,
+) -> str | None:
+    """Return why this may not be the final answer; None if it is, as far as is known."""
+    last = answers[-1]
+    if alone and chosen is not last:
+        return None if chosen.is_whole else "this answer was not ended"
+    if chosen is not last:
+        reason = "was interrupted and has no answer" if last.is_interrupted else "has no answer yet"
+        return f"the last prompt {reason}; this is the answer to an earlier one"
+    if chosen.is_interrupted:
+        return "the answer was interrupted; this is what is written of it"
+    if content.missing is not None:
+        return f"{content.missing}; this is the last answer that is written"
+    return None if chosen.is_whole else "the answer is not complete; this is what is written of it"
 
 
 _WIRE_ANSWER = "from the wire: the transcript does not have this answer."

@@ -255,3 +255,4 @@ def test_a_stop_keeps_the_proof_of_the_last_answer_until_the_next_prompt() -> No
     assert "yes" not in str(entry)
     (entry,) = _after((_event("UserPromptSubmit"), CLIENT), start=[entry])
     assert "last_answer" not in entry["metadata"]
+    assert entry["metadata"]["prompted_at"] == 1.0

@@ -613,6 +613,39 @@ def test_an_answer_with_its_account(tmp_path: Path) -> None:
         )
 
 
+def test_an_older_answer_is_never_printed_as_the_final_one(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("One?")
+    made.call(texts=("One.",))
+    made.prompt("Two?")
+    path = made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    os.utime(path, (1.0, 1.0))
+    ran = run(tmp_path, "--answer")
+    assert (ran.exit_code, ran.stdout) == (0, "One.\n")
+    assert ran.stderr == (
+        "ccwire: the last prompt has no answer yet; this is the answer to an earlier one.\n"
+    )
+    told = json.loads(printed(tmp_path, "--answer", "--json"))
+    assert (told["is_final"], told["doubt"][:25]) == (False, "the last prompt has no an")
+    told = json.loads(printed(tmp_path, "--answer", "--json", "--turn", "1"))
+    assert (told["is_final"], told["doubt"], told["parts"]) == (True, None, ["One."])
+    made.call(("text", "tool_use"), texts=("Let me look.",))
+    os.utime(made.write(tmp_path / "claude"), (1.0, 1.0))
+    ran = run(tmp_path, "--answer")
+    assert ran.stdout == "Let me look.\n" and "the answer is not complete" in ran.stderr
+
+
+def test_an_answer_without_text_is_an_empty_line(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("One?")
+    made.call(("text", "thinking"), texts=("One.",))
+    os.utime(made.write(tmp_path / "claude"), (1.0, 1.0))
+    (tmp_path / "captures").mkdir()
+    ran = run(tmp_path, "--answer")
+    assert (ran.stdout, ran.stderr) == ("\n", "ccwire: the last message has no text.\n")
+
+
 def test_a_session_that_is_not_answered_yet(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.prompt("Hello?")

@@ -6,6 +6,7 @@ import pytest
 
 from correlate.show.conversation import AgentLink, Item, conversation_items
 from correlate.show.final_answer import prompt_answers
+from correlate.transcript.branches import rewinds
 from correlate.transcript.conversation import Entry, read_conversation
 from correlate.transcript.locate import SessionFiles
 from lab.made_session import write_lines
@@ -30,6 +31,10 @@ def tool(name: str, **given: Any) -> dict[str, Any]:
 
 def result(name: str, content: str) -> list[dict[str, Any]]:
     return [{"type": "tool_result", "tool_use_id": name, "content": content}]
+
+
+def at(second: int) -> str:
+    return f"2026-11-19T06:05:{second:02}.000Z"
 
 
 @pytest.fixture
@@ -85,6 +90,40 @@ def test_a_rewind_to_the_beginning_is_a_branch(read: Any) -> None:
     )
     assert [kind for kind, _, _ in shown(conversation_items(entries, {}, {}))] == [
         "branch", "prompt", "answer", "live", "prompt", "answer",
+    ]  # fmt: skip
+
+
+def test_a_line_that_is_dated_before_its_parent_is_no_branch(read: Any) -> None:
+    """As `/context` and `/compact` in print mode are written by 2.1.325."""
+    ends = {"type": "system", "subtype": "compact_boundary", "uuid": "5", "parentUuid": None}
+    entries = read(
+        user("1", None, "first", timestamp=at(1)),
+        says("2", "1", "one", timestamp=at(2)),
+        user("3", "2", "caveat", timestamp=at(9), isMeta=True),
+        user("4", "3", "<command-name>/context</command-name>", timestamp=at(8)),
+        {**ends, "logicalParentUuid": "not-written", "timestamp": at(30)},
+        user("6", "5", "caveat", timestamp=at(21), isMeta=True),
+        user("7", "6", "<command-name>/compact</command-name>", timestamp=at(20)),
+    )
+    items = conversation_items(entries, {}, {})
+    assert [(item.kind, item.branch) for item in items] == [
+        ("prompt", None), ("answer", None), ("note", None), ("note", None),
+        ("compaction", None), ("note", None), ("note", None),
+    ]  # fmt: skip
+    assert rewinds(entries) == 0
+
+
+def test_a_line_that_is_written_before_its_parent_is_no_branch(read: Any) -> None:
+    """As the first lines of a session are written by 2.1.39."""
+    entries = read(
+        {"type": "system", "uuid": "3", "parentUuid": "2", "timestamp": at(3)},
+        says("2", "1", "one", timestamp=at(2)),
+        user("1", None, "first", timestamp=at(2)),
+        user("4", "3", "second", timestamp=at(4)),
+    )
+    items = conversation_items(entries, {}, {})
+    assert [(item.text, item.branch) for item in items] == [
+        ("first", None), ("one", None), ("second", None),
     ]  # fmt: skip
 
 
@@ -224,15 +263,22 @@ def test_an_error_of_the_client_is_the_answer(read: Any) -> None:
     assert conversation_items(entries, {}, {})[-1].synthetic
 
 
-def test_answers_to_background_tasks_are_parts_of_the_answer(read: Any) -> None:
+@pytest.mark.parametrize(
+    ("version", "printed"),
+    [({}, "Under way.\n\nDone."), ({"version": "2.1.295"}, "Under way.\n\nDone."),
+     ({"version": "2.1.294"}, "Done."), ({"version": "odd"}, "Under way.\n\nDone.")],
+)  # fmt: skip
+def test_answers_to_background_tasks_are_parts_of_the_answer(
+    read: Any, version: dict[str, str], printed: str
+) -> None:
     origin = {"kind": "task-notification"}
     entries = read(
         user("1", None, "go"),
         says("2", "1", "Under way."),
         user("3", "2", "<task-notification>x</task-notification>", origin=origin),
-        says("4", "3", "Done."),
+        says("4", "3", "Done.", **version),
     )
-    assert [answer.text for answer in prompt_answers(entries)] == ["Under way.\n\nDone."]
+    assert [answer.text for answer in prompt_answers(entries)] == [printed]
 
 
 def test_a_turn_limit_is_the_answer(read: Any) -> None:
@@ -242,17 +288,127 @@ def test_a_turn_limit_is_the_answer(read: Any) -> None:
         user("1", None, "go"), says("2", "1", tool("t")), user("3", "2", result("t", "x")), limit
     )
     (answer,) = prompt_answers(entries)
-    assert (answer.text, answer.is_error) == ("Error: Reached max turns (3)", True)
+    assert (answer.printed, answer.is_error) == ("Error: Reached max turns (3)", True)
+
+
+def attached(uuid: str, parent: str, kind: str, **more: Any) -> dict[str, Any]:
+    attachment = {"type": kind, **more}
+    return {
+        "type": "attachment", "uuid": uuid, "parentUuid": parent, "attachment": attachment,
+    }  # fmt: skip
+
+
+def test_a_queued_prompt_and_what_hooks_say_are_shown(read: Any) -> None:
+    blocked = {"blockingError": "not this", "command": "check"}
+    queued = {"prompt": "and this", "commandMode": "prompt"}
+    entries = read(
+        user("1", None, "go"),
+        attached("2", "1", "hook_success", hookName="UserPromptSubmit", content="be brief"),
+        attached("3", "2", "hook_success", hookName="Stop", content="", stdout="{}", exitCode=0),
+        says("4", "3", tool("t")),
+        user("5", "4", result("t", "x")),
+        attached("6", "5", "hook_blocking_error", hookName="PostToolUse", blockingError=blocked),
+        attached("7", "6", "hook_additional_context", hookName="Pre", content=["one", "two"]),
+        attached("8", "7", "hook_non_blocking_error", hookEvent="Stop", stderr="oh", exitCode=1),
+        attached("9", "8", "queued_command", **queued),
+        attached("10", "9", "queued_command", prompt="a task", commandMode="task-notification"),
+        {"type": "system", "subtype": "informational", "uuid": "11", "parentUuid": "10",
+         "content": "A notice."},
+        says("12", "11", "done"),
+    )  # fmt: skip
+    items = conversation_items(entries, {}, {})
+    assert [(item.kind, item.title, item.text) for item in items if item.kind != "tool"] == [
+        ("prompt", None, "go"),
+        ("note", "hook UserPromptSubmit", "be brief"),
+        ("note", "hook PostToolUse", "not this"),
+        ("note", "hook Pre", "one\ntwo"),
+        ("note", "hook Stop", "oh"),
+        ("prompt", "queued", "and this"),
+        ("note", "queued", "a task"),
+        ("note", None, "A notice."),
+        ("answer", None, "done"),
+    ]
+    assert [answer.text for answer in prompt_answers(entries)] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ('529 {"type":"error","error":{"message":"Overloaded"}}', "Overloaded"),
+        ('529 {"type":"err', '529 {"type":"err'),
+        ("Connection error.", "Connection error."),
+        (None, "the call failed"),
+    ],
+)
+def test_an_api_error_has_the_message_of_the_api(read: Any, message: Any, shown: str) -> None:
+    line = {"type": "system", "subtype": "api_error", "error": {"message": message}}
+    (item,) = conversation_items(read(line), {}, {})
+    assert (item.kind, item.text) == ("api-error", shown)
 
 
 def test_a_command_of_the_client_is_no_prompt(read: Any) -> None:
     entries = read(
         user("1", None, "go"),
         says("2", "1", "done"),
-        user("3", "2", "<command-name>/exit</command-name>"),
-        user("4", "3", "<local-command-stdout>Bye</local-command-stdout>"),
+        user("3", "2", "<local-command-caveat>", isMeta=True),
+        user("4", "3", "<command-name>/exit</command-name>"),
+        user("5", "4", "<local-command-stdout>Bye</local-command-stdout>"),
     )
-    assert [answer.text for answer in prompt_answers(entries)] == ["done"]
+    assert [(answer.text, answer.is_whole) for answer in prompt_answers(entries)] == [
+        ("done", True)
+    ]
+
+
+def test_an_answer_ends_with_its_last_block(read: Any) -> None:
+    thought = {"type": "thinking", "thinking": "So."}
+    silent = says("3", "2", thought)
+    silent["message"]["stop_reason"] = "end_turn"
+    (answer,) = prompt_answers(read(user("1", None, "go"), says("2", "1", "Said."), silent))
+    assert (answer.parts, answer.is_whole, answer.printed) == (("",), True, "\n")
+
+
+def test_an_empty_answer_is_recorded_by_the_stop_hook_alone(read: Any) -> None:
+    lines = [
+        user("1", None, "go"),
+        says("2", "1", "Let me look.", tool("t")),
+        user("3", "2", result("t", "x")),
+    ]
+    stop = {"type": "system", "subtype": "stop_hook_summary", "uuid": "4", "parentUuid": "3"}
+    (open_,) = prompt_answers(read(*lines))
+    assert (open_.text, open_.is_whole) == ("Let me look.", False)
+    (ended,) = prompt_answers(read(*lines, stop))
+    assert (ended.text, ended.is_whole) == ("", True)
+
+
+def test_a_structured_output_is_the_answer(read: Any) -> None:
+    given = {"type": "structured_output", "data": {"name": "lab", "n": [1]}}
+    lines = [
+        user("1", None, "go"),
+        says("2", "1", "Here it is.", tool("t")),
+        {"type": "attachment", "uuid": "3", "parentUuid": "2", "attachment": given},
+        user("4", "2", result("t", "provided")),
+    ]
+    (answer,) = prompt_answers(read(*lines))
+    assert (answer.printed, answer.is_whole) == ('{"name":"lab","n":[1]}\n', True)
+    (answer,) = prompt_answers(read(*lines, says("5", "4", "All set.")))  # 2.1.168 asks again
+    assert (answer.printed, answer.is_whole) == ("All set.\n", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "printed"), [("a", "a\n"), ("a\n", "a\n"), ("a\n\n", "a\n\n"), ("  ", "  \n")]
+)
+def test_a_line_is_ended_once(read: Any, said: str, printed: str) -> None:
+    (answer,) = prompt_answers(read(user("1", None, "go"), says("2", "1", said)))
+    assert answer.printed == printed
+
+
+def test_an_interrupted_prompt_has_no_answer(read: Any) -> None:
+    stopped = [{"type": "text", "text": "[Request interrupted by user]"}]
+    entries = read(
+        user("1", None, "go"), says("2", "1", "One."), user("3", "2", "on"), user("4", "3", stopped)
+    )
+    first, last = prompt_answers(entries)
+    assert (first.is_whole, last.parts, last.is_interrupted) == (True, (), True)
 
 
 def test_a_tool_call_after_the_last_text_is_not_the_end(read: Any) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import orjson
 
-from ccwire.wire.format import Exchange, file_name
+from ccwire.wire.format import PART_SUFFIX, Exchange, file_name
 from correlate.reconcile.session import TranscriptWait
 from correlate.show.answer_json import answer_json
 from correlate.show.session_content import HookProof, SessionReader
@@ -145,3 +145,73 @@ def test_an_answer_that_the_capture_has_whole_is_not_waited_for(tmp_path: Path) 
     now = path.stat().st_mtime
     content = reader.read_settled(patience=TranscriptWait(sleep=sleep, now=lambda: now))
     assert content.answers()[-1].text == "two"
+
+
+def test_an_answer_in_flight_is_waited_for_and_reported(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=True)
+    folder = tmp_path / "captures" / SESSION
+    request = {
+        "timestamp": 1_794_000_100.0,
+        "method": "POST",
+        "host": "api.anthropic.com",
+        "path": "/v1/messages",
+        "flow_id": "flow-3",
+        "headers": {"x-claude-code-request-class": "main"},
+        "body": {"type": "json", "data": {"messages": [], "tools": [{"name": "Bash"}]}},
+    }
+    (folder / file_name(3, "req", "/v1/messages")).write_bytes(orjson.dumps(request))
+    part = folder / file_name(3, "resp", "/v1/messages").replace(".json", PART_SUFFIX)
+    part.write_bytes(b"data: {}")
+    slept: list[float] = []
+    patience = TranscriptWait(tries=4, sleep=slept.append, now=lambda: part.stat().st_mtime + 1)
+    content = reader.read_settled(patience=patience)
+    assert (len(slept), content.missing) == (4, "exchange 3 is in flight")
+    slept.clear()
+    later = replace(patience, now=lambda: part.stat().st_mtime + 60)
+    assert reader.read_settled(patience=later).missing == "exchange 3 is in flight"
+    assert slept == []
+    side = {**request, "headers": {"x-claude-code-request-class": "auxiliary"}}
+    (folder / file_name(3, "req", "/v1/messages")).write_bytes(orjson.dumps(side))
+    assert reader.read_settled(patience=patience).missing is None
+
+
+def test_an_answer_that_only_the_hooks_have_seen_is_reported(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=True)
+    patience = TranscriptWait(tries=3, sleep=lambda _: None)
+    other = HookProof(1e9, lambda message: message == "three")
+    assert "the Stop hook has seen another" in str(reader.read_settled(other, patience).missing)
+    same = HookProof(1e9, lambda message: message == "two", prompted_at=1e9)
+    assert reader.read_settled(same, patience).missing is None
+
+
+def test_a_prompt_after_the_last_answer_is_waited_for(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=True)
+    slept: list[float] = []
+    patience = TranscriptWait(tries=3, sleep=slept.append, now=lambda: 1_794_000_101.0)
+    proof = HookProof(None, lambda _: False, prompted_at=1_794_000_100.0)
+    content = reader.read_settled(proof, patience)
+    assert (len(slept), content.missing) == (3, "a later prompt was given")
+    slept.clear()
+    reader.read_settled(proof, replace(patience, now=lambda: 1_794_999_999.0))
+    assert slept == []
+
+
+def test_a_compaction_of_an_older_client_is_no_answer(tmp_path: Path) -> None:
+    reader = made(tmp_path, in_transcript=False, request_class=None)
+    asks = "Your task is to create a detailed summary of the conversation so far"
+    (path,) = (tmp_path / "captures" / SESSION).glob("*0002*req*")
+    request = {"body": {"type": "json", "data": {"messages": [{"role": "user", "content": asks}]}}}
+    path.write_bytes(orjson.dumps(request))
+    content = reader.read_settled(patience=TranscriptWait(tries=0))
+    assert (content.source, [a.text for a in content.answers()]) == ("transcript", ["one", ""])
+
+
+def test_the_capture_tells_that_an_answer_without_text_has_ended(tmp_path: Path) -> None:
+    session = MadeSession(SESSION, final=False)
+    session.prompt("first")
+    session.call(("thinking",))
+    session.write(tmp_path / "claude", tmp_path / "captures")
+    claude = ClaudeDir(tmp_path / "claude")
+    for folder, is_whole in ((None, False), (tmp_path / "captures" / SESSION, True)):
+        (answer,) = SessionReader(SESSION, folder, claude).read().answers()
+        assert (answer.parts, answer.is_whole) == (("",), is_whole)

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from correlate.transcript.conversation import Conversation, final_text, read_conversation
-from correlate.transcript.locate import ClaudeDir, SessionFiles
-from lab.made_session import MadeSession, write_lines
+from correlate.transcript.conversation import Conversation, read_conversation
+from correlate.transcript.locate import ClaudeDir
+from lab.made_session import MadeSession
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 
@@ -72,41 +72,8 @@ def test_the_final_text_is_the_main_threads_last_answer(made: MadeSession, tmp_p
     assert read(made, tmp_path).final_text() == "All done."
 
 
-def test_the_final_text_joins_the_blocks_of_one_answer(tmp_path: Path) -> None:
+def test_the_final_text_is_the_last_block(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(("text", "thinking", "text"), texts=("One.", "hm", "Two."))
-    assert read(made, tmp_path).final_text() == "One.\nTwo."
+    assert read(made, tmp_path).final_text() == "Two."
     assert Conversation((), ()).final_text() is None
-
-
-def test_the_last_answer_is_waited_for(made: MadeSession, tmp_path: Path) -> None:
-    late = made.lines.pop()
-    path = made.write(tmp_path)
-    pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        if len(pauses) == 2:
-            write_lines(path, [*made.lines, late])
-
-    def files() -> SessionFiles:
-        return ClaudeDir(tmp_path).session(SESSION)
-
-    assert final_text(files, "All done.", sleep) == "All done."
-    assert pauses == [0.05, 0.05]
-
-
-def test_the_hooks_word_is_believed_if_the_line_never_comes(
-    made: MadeSession, tmp_path: Path
-) -> None:
-    made.write(tmp_path)
-    pauses: list[float] = []
-    files = ClaudeDir(tmp_path).session(SESSION)
-    assert final_text(lambda: files, "Never written.", pauses.append) == "Never written."
-    assert len(pauses) == 40
-
-
-def test_without_a_hooks_word_what_is_there_is_taken(made: MadeSession, tmp_path: Path) -> None:
-    made.write(tmp_path)
-    files = ClaudeDir(tmp_path).session(SESSION)
-    assert final_text(lambda: files, None, lambda _: None) == "All done."
