@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccwire.cli import main
+from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession
 
 SESSION = "6f1c0000-0000-4000-8000-000000000001"
@@ -122,3 +123,12 @@ def test_watch_names_the_command_that_reads_a_transcript(tmp_path: Path) -> None
     result = CliRunner().invoke(main, ["watch", "--once", "--captures", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert "reconcile" in result.stderr
+
+
+def test_another_transcript_that_cannot_be_read_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = _made(tmp_path, final=True)
+    other = root / "claude/projects/-home-lab-project/other.jsonl"
+    monkeypatch.setattr(ClaudeDir, "siblings", lambda *_: [other, other.parent])
+    assert _run(root, "reconcile", SESSION).exit_code == 0
