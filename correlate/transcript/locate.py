@@ -74,23 +74,24 @@ class ClaudeDir:
 
     def session_ids(self) -> dict[str, Path]:
         """Return every session with a main transcript, and its path."""
-        found: dict[str, Path] = {}
-        for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
-            for path in main_transcripts(folder):
-                found.setdefault(path.stem, path)
-        return found
+        return {session_id: paths[0] for session_id, paths in self.main_files().items()}
 
     def every_session(self) -> dict[str, SessionFiles]:
         """Return the files of every session with a main transcript; each folder is listed once."""
-        main: dict[str, list[Path]] = {}
+        return {name: self.files_of(name, paths) for name, paths in self.main_files().items()}
+
+    def main_files(self) -> dict[str, tuple[Path, ...]]:
+        """Return the main transcripts of every session; each folder is listed once."""
+        found: dict[str, tuple[Path, ...]] = {}
         for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
             for path in main_transcripts(folder):
-                main.setdefault(path.stem, []).append(path)
-        found = {}
-        for session_id, paths in main.items():
-            agents = {a.path: a for path in paths for a in self._agents(path, session_id)}
-            found[session_id] = SessionFiles(session_id, tuple(paths), tuple(agents.values()))
+                found[path.stem] = (*found.get(path.stem, ()), path)
         return found
+
+    def files_of(self, session_id: str, main: tuple[Path, ...]) -> SessionFiles:
+        """Return the files of a session whose main transcripts `main_files` has found."""
+        agents = {a.path: a for path in main for a in self._agents(path, session_id)}
+        return SessionFiles(session_id, main, tuple(agents.values()))
 
     def sessions_of(self, cwd: str) -> list[Path]:
         """Return a directory's main transcripts, newest first; the `cwd` in the lines decides."""
