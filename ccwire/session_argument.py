@@ -11,7 +11,9 @@ from pathlib import Path
 from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError
+from ccwire.output.hints import session_command
 from ccwire.wire.format import is_run_id, short_id
+from ccwire.wire.regular_file import open_regular
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.reconcile.unassigned import unassigned_calls
 from correlate.transcript.locate import ClaudeDir
@@ -109,9 +111,10 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
         return CapturedSession(session.session_id, session.folder)
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
+    turns = session_command("reconcile", session.session_id, captures, claude_dir)
     raise UserError(
-        f"session {session.session_id} has a transcript but no capture in {captures}; "
-        f"{_elsewhere()}"
+        f"session {session.session_id} has a transcript but no capture in {captures}: "
+        f"`{turns}` lists its turns; {_elsewhere()}"
     )
 
 
@@ -123,6 +126,7 @@ def any_session(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundS
     session = find_session(text, captures, claude_dir)
     if session.folder is not None:
         return session
+    check_readable(session, claude_dir)
     if captures.unknown:
         turns = read_transcript(ClaudeDir(claude_dir).session(session.session_id)).turns
         for folder in captures.unknown:
@@ -130,6 +134,19 @@ def any_session(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundS
                 return FoundSession(session.session_id, folder)
     captures.warn_of_away()
     return session
+
+
+def check_readable(session: FoundSession, claude_dir: Path) -> None:
+    """Raise UserError if there is nothing but a transcript, and it cannot be read."""
+    failed = None
+    for path in ClaudeDir(claude_dir).session(session.session_id).main:
+        try:
+            open_regular(path).close()
+            return
+        except OSError as error:
+            failed = f"{path} cannot be read ({error.strerror}); make it readable."
+    if failed is not None and session.folder is None:
+        raise UserError(failed)
 
 
 def no_captured_call(session: CapturedSession) -> str:
