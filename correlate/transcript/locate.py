@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import open_regular
 from ccwire.wire.times import instant
 
@@ -183,8 +184,10 @@ def first_cwd(path: Path) -> str | None:
     found = _first(path, _CWD_IN_LINE)
     if found is None:
         return None
-    text: str = found.decode("utf-8", "replace")
-    return text.replace("\\\\", "\\").replace('\\"', '"')
+    try:
+        return str(parse_json(b'"%b"' % found))
+    except ValueError:  # not UTF-8
+        return found.decode("utf-8", "replace")
 
 
 def first_time(path: Path) -> float | None:
