@@ -19,7 +19,7 @@ FlawKey = Literal["placeholder", "no-request-id", "failed-attempts", "cost-recor
 
 # What each flaw means for a release, before the name of the release that ended it.
 _SENTENCES: Mapping[FlawKey, str] = {
-    "placeholder": "lines are written before the answer has ended: output is a placeholder",
+    "placeholder": "some lines have no stop reason: their output may be a placeholder",
     "no-request-id": "lines have no request id{until}",
     "failed-attempts": "failed attempts are not written{until}",
     "cost-record": "no cost record is written{until}",

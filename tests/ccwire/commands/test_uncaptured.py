@@ -38,8 +38,7 @@ def test_a_placeholder_is_printed_as_a_lower_bound(tmp_path: Path) -> None:
     assert len(re.findall(r"≥ 2 [0-9,]+ [0-9,]+ at least uncaptured", text)) == 2
     assert "output ≥ 4" in text
     assert (
-        "known of 2.1.39: lines are written before the answer has ended: output is a placeholder"
-        in text
+        "known of 2.1.39: some lines have no stop reason: their output may be a placeholder" in text
     )
     assert "0 unexplained" in text
 
