@@ -389,3 +389,14 @@ def test_project_folders_are_not_searched_per_session(
     monkeypatch.setattr(ClaudeDir, "_projects", counted)
     assert len(listed(place)) >= 20
     assert searches < 5
+
+
+def test_columns_that_only_captures_fill_are_left_out_without_one(tmp_path: Path) -> None:
+    made = MadeSession(WRITTEN)
+    made.call()
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    header, row = table(tmp_path)
+    assert not {"state", "size", "verdict", "exchanges"} & set(header.split())
+    assert {"calls", "out", "cost", "version"} <= set(header.split())
+    assert " - " not in row
