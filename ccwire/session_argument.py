@@ -11,7 +11,6 @@ from pathlib import Path
 from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError
-from ccwire.output.hints import session_command
 from ccwire.wire.format import is_run_id, short_id
 from ccwire.wire.regular_file import open_regular
 from correlate.captures.folder import read_exchanges, read_manifest
@@ -111,10 +110,10 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
         return CapturedSession(session.session_id, session.folder)
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
-    turns = session_command("reconcile", session.session_id, captures, claude_dir)
+    reconcile = command_line("reconcile")
     raise UserError(
         f"session {session.session_id} has a transcript but no capture in {captures}: "
-        f"`{turns}` lists its turns; {_elsewhere()}"
+        f"`{reconcile}` lists its turns; {_elsewhere()}"
     )
 
 
