@@ -12,6 +12,7 @@ from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.command_name import command_line
 from ccwire.options import UserError
 from ccwire.wire.format import is_run_id, short_id
+from ccwire.wire.regular_file import open_regular
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.reconcile.unassigned import unassigned_calls
 from correlate.transcript.locate import ClaudeDir
@@ -108,9 +109,10 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
         return CapturedSession(session.session_id, session.folder)
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
+    reconcile = command_line("reconcile")
     raise UserError(
-        f"session {session.session_id} has a transcript but no capture in {captures}; "
-        f"{_elsewhere()}"
+        f"session {session.session_id} has a transcript but no capture in {captures}: "
+        f"`{reconcile}` lists its turns; {_elsewhere()}"
     )
 
 
@@ -122,6 +124,7 @@ def any_session(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundS
     session = find_session(text, captures, claude_dir)
     if session.folder is not None:
         return session
+    check_readable(session, claude_dir)
     if captures.unknown:
         turns = read_transcript(ClaudeDir(claude_dir).session(session.session_id)).turns
         for folder in captures.unknown:
@@ -129,6 +132,19 @@ def any_session(text: str, captures: CaptureFolders, claude_dir: Path) -> FoundS
                 return FoundSession(session.session_id, folder)
     captures.warn_of_away()
     return session
+
+
+def check_readable(session: FoundSession, claude_dir: Path) -> None:
+    """Raise UserError if there is nothing but a transcript, and it cannot be read."""
+    failed = None
+    for path in ClaudeDir(claude_dir).session(session.session_id).main:
+        try:
+            open_regular(path).close()
+            return
+        except OSError as error:
+            failed = f"{path} cannot be read ({error.strerror}); make it readable."
+    if failed is not None and session.folder is None:
+        raise UserError(failed)
 
 
 def no_captured_call(session: CapturedSession) -> str:

@@ -138,9 +138,13 @@ class SessionHead:
     manifest: Manifest | None
     entry: SessionEntry | None
     live: LiveRecord | None
-    transcript: Path | None
+    transcripts: tuple[Path, ...] = ()  # one in each project that it was continued in
     claude: ClaudeDir | None = None
     entries: tuple[SessionEntry, ...] = ()  # all of the session, `entry` is the last
+
+    @property
+    def transcript(self) -> Path | None:
+        return self.transcripts[0] if self.transcripts else None
 
     @property
     def project(self) -> str | None:
@@ -187,9 +191,9 @@ class SessionHead:
 
     def read(self) -> Transcript | None:
         """Return the transcript with its subagents' files; None if there is none."""
-        if self.transcript is None or self.claude is None:
+        if not self.transcripts or self.claude is None:
             return None
-        return read_transcript(self.claude.session(self.session_id))
+        return read_transcript(self.claude.files_of(self.session_id, self.transcripts))
 
     def usage(self) -> SessionUsage:
         if self.folder is not None:
@@ -227,18 +231,18 @@ def session_heads(
         entries.setdefault(entry.session_id, []).append(entry)
     claude = ClaudeDir(claude_dir)
     live = {record.session_id: record for record in live_records(claude_dir) if record.session_id}
-    transcripts = claude.session_ids()
+    transcripts = claude.main_files()
     running = {*live, *(name for name, known in entries.items() if known[-1].state == "active")}
     manifests = {name: read_manifest(folder) for name, folder in folders.items()}
     names = [*folders, *running]
     if every:
         names += [*entries, *transcripts]
     else:
-        silent = {name for name in folders if not _has_turns(transcripts.get(name))}
+        silent = {name for name in folders if not _has_turns(transcripts.get(name, ()))}
         unused = _unused_among(silent - running, folders, manifests)
         names = [name for name in names if name not in unused]
         if not captured:
-            names += [name for name, path in transcripts.items() if _has_turns(path)]
+            names += [name for name, paths in transcripts.items() if _has_turns(paths)]
     return [
         SessionHead(
             name,
@@ -246,7 +250,7 @@ def session_heads(
             manifests.get(name),
             entries[name][-1] if name in entries else None,
             live.get(name),
-            transcripts.get(name),
+            transcripts.get(name, ()),
             claude,
             tuple(entries.get(name, ())),
         )
@@ -298,9 +302,13 @@ def unused_sessions(
     }
 
 
-def _has_turns(transcript: Path | None) -> bool:
+def _has_turns(transcripts: Iterable[Path]) -> bool:
+    return any(map(_has_content, transcripts))
+
+
+def _has_content(transcript: Path) -> bool:
     try:
-        return transcript is not None and transcript.stat().st_size > 0
+        return transcript.stat().st_size > 0
     except OSError:  # removed meanwhile
         return False
 

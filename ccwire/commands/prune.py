@@ -171,7 +171,7 @@ def _heads(captures: CaptureFolders, claude_dir: Path) -> list[SessionHead]:
     ]
     for unknown in captures.unknown:
         if not unknown.is_symlink():
-            found.append(SessionHead(UNKNOWN, unknown, read_manifest(unknown), None, None, None))
+            found.append(SessionHead(UNKNOWN, unknown, read_manifest(unknown), None, None))
     return found
 
 

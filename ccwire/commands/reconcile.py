@@ -10,6 +10,7 @@ from rich.console import Console
 
 from addon.hooks.sessions import default_sessions_path
 from ccwire.capture_folders import CaptureFolders
+from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option, raw_option
 from ccwire.output.reconcile import SessionTable, print_session
 from ccwire.output.reconcile_uncaptured import print_uncaptured
@@ -150,7 +151,10 @@ def _listed_sessions(captures: CaptureFolders, claude_dir: Path, chosen: Session
     """Return the chosen sessions, newest first; raise UserError if there is none."""
     sessions = {session.session_id: session for session in _all_sessions(captures, claude_dir)}
     if not sessions:
-        raise UserError(f"there is no captured session in {captures}; give --captures DIR.")
+        raise UserError(
+            f"there is no captured session in {captures}; give --captures DIR, or sum "
+            f"transcripts alone with `{command_line('spend')}`."
+        )
     folders = {
         name: one.folder
         for name, one in sessions.items()

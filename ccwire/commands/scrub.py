@@ -9,7 +9,7 @@ import click
 from ccwire.capture_folders import CaptureFolders
 from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
-from ccwire.output.tables import count, progress_bar
+from ccwire.output.tables import numbered, progress_bar
 from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import LATEST, any_session
 from ccwire.wire.pack.files import PackDamaged
@@ -62,7 +62,8 @@ def command(
         raise UserError(f"{damage}; repair or remove the pack first.") from None
     except OSError as error:
         raise UserError(
-            f"could not write the copy: {error.strerror}; fix that and try again."
+            f"could not copy {error.filename or found.session_id}: {error.strerror}; "
+            "fix that and try again."
         ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -81,7 +82,7 @@ def _print(copied: Copied, target: Path, as_json: bool) -> None:
     more = (
         f", with {len(copied.other_sessions)} it was forked from" if copied.other_sessions else ""
     )
-    to.print(f"Session {copied.session_id} in {target}: {count(copied.files)} files{more}.")
+    to.print(f"Session {copied.session_id} in {target}: {numbered(copied.files, 'file')}{more}.")
     to.print(f"{copied.kept_words} words were kept; review them in {target / KEPT_WORDS}.")
     to.print(
         f"Read it with `{command_line('reconcile')} {copied.session_id} "

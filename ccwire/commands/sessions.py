@@ -4,7 +4,6 @@ from datetime import datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from addon.hooks.sessions import default_sessions_path
@@ -14,7 +13,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import count, day, dollars, duration, print_more, size
-from ccwire.output.terminal import console, print_json
+from ccwire.output.terminal import SafeConsole, console, print_json
 from ccwire.output.typed_prompts import print_prompts
 from ccwire.session_filters import (
     Project,
@@ -34,6 +33,7 @@ from correlate.transcript.locate import ClaudeDir
 
 _AROUND_ROWS = 4  # lines of a screen: the prompts before and after, the header, what is left out
 _SHORTEST_TITLE = 18
+_NONE = "-"
 # In the order of the table, with the rank by which they are shown.
 _COLUMNS = (
     FittedColumn("session", 0, 8),
@@ -121,10 +121,14 @@ def command(
         )
 
 
-def _print(to: Console, listed: SessionList) -> None:
+def _print(to: SafeConsole, listed: SessionList) -> None:
     now = datetime.now()
     title = FittedColumn("title", 1, 5, least=max(_SHORTEST_TITLE, to.width // 4))
-    print_fitted(to, [*_COLUMNS, title], [_cells(row, now) for row in reversed(listed.rows)])
+    rows = [_cells(row, now) for row in reversed(listed.rows)]
+    columns = [*_COLUMNS, title]
+    if not to.is_pipe:  # what no row has would take the room of what they have
+        columns = [c for c in columns if any(cells[c.name] != _NONE for cells in rows)]
+    print_fitted(to, columns, rows)
     if listed.more:
         print_more(to, listed.more)
 
@@ -143,16 +147,16 @@ def _cells(row: SessionRow, now: datetime) -> Cells:
     }
     return {
         "session": short_id(row.session_id),
-        "state": row.state or ("captured" if row.captured else "-"),
+        "state": row.state or ("captured" if row.captured else _NONE),
         "started": day(row.started, now),
-        "duration": "-" if row.duration_seconds is None else duration(row.duration_seconds),
-        "project": Path(row.project).name if row.project else "-",
-        **(of_capture if row.captured else dict.fromkeys(of_capture, "-")),
-        **(of_usage if row.usage_from else dict.fromkeys(of_usage, "-")),
-        "version": row.version or "-",
+        "duration": _NONE if row.duration_seconds is None else duration(row.duration_seconds),
+        "project": Path(row.project).name if row.project else _NONE,
+        **(of_capture if row.captured else dict.fromkeys(of_capture, _NONE)),
+        **(of_usage if row.usage_from else dict.fromkeys(of_usage, _NONE)),
+        "version": row.version or _NONE,
         "last seen": day(row.last_seen, now),
         "lineage": lineage(row),
-        "title": row.title or "-",
+        "title": row.title or _NONE,
     }
 
 
@@ -165,7 +169,7 @@ def tokens(value: int, row: SessionRow, bounds: tuple[str, ...]) -> str:
 def cost(row: SessionRow) -> str:
     """Format the cost; calls without a known price or a final usage make it a lower limit."""
     if row.cost_usd is None:
-        return "unpriced" if row.unpriced_calls else "-"
+        return "unpriced" if row.unpriced_calls else _NONE
     is_bound = row.usage_from == "transcript" and row.finality != "exact"
     return f"≥ {dollars(row.cost_usd)}" if row.unpriced_calls or is_bound else dollars(row.cost_usd)
 
@@ -176,10 +180,10 @@ def lineage(row: SessionRow) -> str:
         "resumed" if row.resumed else "",
         f"compacted ×{row.compactions}" if row.compactions else "",  # noqa: RUF001
     ]
-    return ", ".join(filter(None, parts)) or "-"
+    return ", ".join(filter(None, parts)) or _NONE
 
 
 def verdict(unexplained: int | None) -> str | Text:
     if unexplained is None:
-        return "-"
+        return _NONE
     return Text(f"{unexplained} unexplained", "red") if unexplained else "accounted"

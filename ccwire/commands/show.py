@@ -25,6 +25,7 @@ from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_ex
 from ccwire.session_argument import (
     CapturedSession,
     captured_session,
+    check_readable,
     find_session,
     no_captured_call,
     session_and_call,
@@ -151,6 +152,7 @@ def command(
         from ccwire.output.show.session import ConversationView
 
         whole = find_session(wanted, captures, claude_dir)
+        check_readable(whole, claude_dir)
         view = ConversationView(
             whole, captures, claude_dir, full=full, markdown=markdown, use_pager=not no_pager
         )

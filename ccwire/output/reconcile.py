@@ -22,8 +22,10 @@ from correlate.reconcile.result import Finding, Reconciliation, counted, label
 from correlate.reconcile.summary import summarize
 from correlate.reconcile.totals import GrandTotal, Side, Totals, price_note
 from correlate.reconcile.verdicts import Tone
+from correlate.transcript.finality import Finality
 
 _WIDE = 130
+_MOST_BAD_LINES = 10
 _MODEL_WIDTH = 32  # a gateway may have names of its own, and other columns need room
 _STYLES: dict[Tone, str] = {
     "good": "green",
@@ -59,7 +61,7 @@ def print_session(
             print_evidence(to, finding)
     _print_totals(to, totals)
     _print_causes(to, totals)
-    _print_conclusion(to, session, totals)
+    _print_conclusion(to, session, totals, verbose)
 
 
 def _program(session: Reconciliation) -> str:
@@ -160,7 +162,8 @@ def _difference(finding: Finding) -> str:
     if finding.turn is None:
         return ""
     if finding.call is None:
-        return f"output {count(finding.transcript_tokens.output)} in transcript"
+        written = at_least(count(finding.transcript_tokens.output), finding.finality)
+        return f"output {written} in transcript"
     found = differences(finding.wire_usage, finding.transcript_usage)
     numbers = [
         f"{d.field.removesuffix('_tokens').replace('_', ' ')} "
@@ -173,6 +176,11 @@ def _difference(finding: Finding) -> str:
 
 def _verdict_text(finding: Finding) -> Text:
     return Text(finding.verdict, _STYLES[finding.tone])
+
+
+def at_least(number: str, finality: Finality) -> str:
+    """Return a number of the transcript as the lower bound that it is, if it is one."""
+    return number if finality == "exact" else f"≥ {number}"
 
 
 def print_evidence(to: Console, finding: Finding) -> None:
@@ -258,7 +266,7 @@ def _print_causes(to: Console, totals: Totals) -> None:
     print_table(to, columns, rows)
 
 
-def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> None:
+def _print_conclusion(to: Console, session: Reconciliation, totals: Totals, verbose: bool) -> None:
     wire, transcript = totals.wire, totals.transcript
     has_none = any(finding.kind == "no-transcript" for finding in session.findings)
     shown = f"the wire shows {count(wire.total.output)} output tokens and {_money(wire)}"
@@ -282,13 +290,22 @@ def _print_conclusion(to: Console, session: Reconciliation, totals: Totals) -> N
     for witness in session.witnesses:
         style = "" if witness.agrees else "yellow" if witness.explained else "red bold"
         to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}.", style))
-    for note in (*session.notes, *(f"transcript {bad}" for bad in session.bad_lines)):
-        to.print(Text(f"note: {note}", "yellow"))
+    print_notes(to, session, verbose)
     to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
     for finding in session.findings:
         if not finding.explained:
             print_evidence(to, finding)
     _print_verdict(to, session.unexplained)
+
+
+def print_notes(to: Console, session: Reconciliation, verbose: bool) -> None:
+    """Print the notes and the first bad lines of the transcript, all with `verbose`."""
+    bad = [f"transcript {line}" for line in session.bad_lines]
+    more = 0 if verbose else max(0, len(bad) - _MOST_BAD_LINES)
+    for note in (*session.notes, *bad[: len(bad) - more]):
+        to.print(Text(f"note: {note}", "yellow"))
+    if more:
+        to.print(Text(f"note: {numbered(more, 'more bad line')} (--verbose)", "yellow"))
 
 
 def figures_text(session: Reconciliation) -> str:

@@ -6,13 +6,13 @@ A count that the transcript does not have to its end is printed as a lower bound
 from rich.console import Console
 from rich.text import Text
 
-from ccwire.output.reconcile import figures_text, print_evidence
+from ccwire.output.fitted import FittedColumn, print_fitted
+from ccwire.output.reconcile import at_least, figures_text, print_evidence, print_notes
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import Column, count, dollars, print_table
 from ccwire.output.terminal import safe
-from ccwire.wire.counting import Group, TokenClass
+from ccwire.wire.counting import TokenClass
 from ccwire.wire.models import short_model
-from ccwire.wire.safe_text import shortened
 from ccwire.wire.times import clock
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from correlate.reconcile.result import Finding, Reconciliation, counted, known_flaws
@@ -20,9 +20,21 @@ from correlate.reconcile.totals import Side, Totals
 from correlate.reconcile.verdicts import UNCAPTURED
 from correlate.transcript.finality import Finality
 
-_WIDE = 110
-_MODEL_WIDTH = 28
 _GROUPS = [group for group in TOKEN_GROUPS if group.kind != "requests"]
+# Columns of the turns, with the rank by which they are shown.
+_COLUMNS = (
+    FittedColumn("#", 0, 1, right=True),
+    FittedColumn("time", 9, 8),
+    FittedColumn("kind", 4, 4),
+    FittedColumn("agent", 10, 5),
+    FittedColumn("model", 3, 5, least=10),
+    FittedColumn("input", 5, 5, right=True),
+    FittedColumn("output", 1, 6, right=True),
+    FittedColumn("cache read", 7, 10, right=True),
+    FittedColumn("write", 8, 5, right=True),
+    FittedColumn("usage", 6, 5),
+    FittedColumn("verdict", 2, 7),
+)
 _USAGE: dict[Finality, str] = {"exact": "final", "lower-bound": "at least", "unknown": "none"}
 
 
@@ -32,65 +44,46 @@ def print_uncaptured(
     versions = ", ".join(session.claude_versions) or "unknown version"
     to.print(Text.assemble(("session ", "bold"), session.session_id, f" · Claude Code {versions}"))
     to.print(Text(UNCAPTURED, "yellow"))
-    _print_turns(to, session)
+    if session.findings:
+        rows = [_cells(number, finding) for number, finding in enumerate(session.findings, 1)]
+        to.print()
+        print_fitted(to, _COLUMNS, rows)
     if verbose:
         for finding in session.findings:
             print_evidence(to, finding)
-    _print_totals(to, totals)
+    if session.findings:
+        _print_totals(to, totals)
     to.print(Text(figures_text(session)))
     for version, flaws in known_flaws(session).items():
         known = "; ".join(flaw.sentence for flaw in flaws)
         to.print(Text(f"known of {safe(version)}: {known}."))
     for witness in session.witnesses:
         to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}."))
-    for note in (*session.notes, *(f"transcript {bad}" for bad in session.bad_lines)):
-        to.print(Text(f"note: {note}", "yellow"))
-    to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
+    print_notes(to, session, verbose)
+    if session.findings:
+        to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
     to.print(Text(f"{session.unexplained} unexplained", "green bold"))
 
 
-def at_least(number: str, finality: Finality) -> str:
-    """Return a number as the lower bound that it is, if it is one."""
-    return number if finality == "exact" else f"≥ {number}"
-
-
-def _print_turns(to: Console, session: Reconciliation) -> None:
-    wide = to.width >= _WIDE
-    columns = [Column("#", right=True), *([Column("time")] if wide else []), Column("kind")]
-    columns += [Column("agent")] if wide else []
-    columns += [Column("model", grows=True)]
-    columns += [Column(group.column, right=True) for group in _shown_groups(wide)]
-    columns += [Column("usage"), Column("verdict")]
-    rows = [_row(n, finding, wide) for n, finding in enumerate(session.findings, 1)]
-    print_table(to, columns, rows)
-
-
-def _shown_groups(wide: bool) -> list[Group]:
-    return _GROUPS if wide else [g for g in _GROUPS if g.key in ("fresh", "output")]
-
-
-def _row(number: int, finding: Finding, wide: bool) -> list[str | Text]:
+def _cells(number: int, finding: Finding) -> dict[str, str | Text]:
     tokens = finding.transcript_tokens
-    row: list[str | Text] = [str(number)]
-    if wide:
-        row.append(clock(finding.at) if finding.at is not None else "")
-    row.append(finding.kind)
-    if wide:
-        row.append(redacted(finding.agent_id or "")[:18])
-    row.append(shortened(safe(short_model(finding.model or "?")), _MODEL_WIDTH))
-    for group in _shown_groups(wide):
-        figure = count(tokens.of_group(group))
-        row.append(
-            at_least(figure, finding.finality) if _is_own_output(finding, group.kind) else figure
-        )
-    usage = _USAGE[finding.finality] if finding.verdict == "uncaptured" else ""
-    style = "yellow" if finding.finality != "exact" else ""
-    row += [Text(usage, style), Text(finding.verdict, "cyan")]
-    return row
-
-
-def _is_own_output(finding: Finding, kind: str) -> bool:
-    return kind == "output" and finding.verdict == "uncaptured"
+    is_own = finding.verdict == "uncaptured"
+    figures = {group.column: count(tokens.of_group(group)) for group in _GROUPS}
+    if finding.verdict == "inherited":  # counted in the session that made the call
+        figures = dict.fromkeys(figures, "-")
+    if is_own:
+        figures["output"] = at_least(figures["output"], finding.finality)
+    usage = _USAGE[finding.finality] if is_own else ""
+    return {
+        "#": str(number),
+        "time": clock(finding.at) if finding.at is not None else "",
+        "kind": finding.kind,
+        "agent": redacted(finding.agent_id or "")[:18],
+        "model": short_model(finding.model or "?"),
+        **figures,
+        "usage": Text(usage, "yellow" if finding.finality != "exact" else ""),
+        "verdict": Text(finding.verdict, "cyan"),
+    }
 
 
 def _print_totals(to: Console, totals: Totals) -> None:
@@ -107,7 +100,9 @@ def _print_totals(to: Console, totals: Totals) -> None:
             if any(figures):
                 rows.append([f"  {token_class.label}", *_figures(totals, token_class, figures)])
         sections.append(len(rows))
-    spent = at_least(_money(totals.transcript), totals.transcript_finality)
+    spent = _money(totals.transcript)
+    if totals.transcript.usd is not None:
+        spent = at_least(spent, totals.transcript_finality)
     rows.append(["dollars", spent, *([dollars(state.usd)] if state else [])])
     padded = [[*row, *[""] * (len(columns) - len(row))] for row in rows]
     print_table(to, columns, padded, sections=sections)

@@ -40,7 +40,7 @@ def serving_model(asked: str | None, served: str | None) -> str | None:
 
     A gateway, a profile or an alias may answer under a name of its own, which is no other model.
     """
-    if not asked or not served:
+    if not asked or not served or asked == served:
         return asked or served
     names = (base_model(asked), base_model(served))
     is_other = _spelling(asked) != _spelling(served)

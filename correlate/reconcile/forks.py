@@ -3,8 +3,10 @@
 Searches other captures first, then other transcripts, on demand, and caches both.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +100,11 @@ class ForkOrigins:
     def _in_transcripts(self, wanted: list[str], files: SessionFiles) -> dict[str, Origin]:
         """Search transcripts that are not newer: the file written last is the copy."""
         found: dict[str, Origin] = {}
-        written = max((path.stat().st_mtime for path in files.main), default=None)
+        written = max(map(_written, files.main), default=None)
         if written is None:
             return found
         for path in self._claude.siblings(files):
-            if path.stat().st_mtime > written:
+            if _written(path) > written:
                 continue
             ids = self._ids_in(path)
             for message_id in wanted:
@@ -115,14 +117,28 @@ class ForkOrigins:
 
     def _ids_in(self, path: Path) -> dict[str, int]:
         if path not in self._written:
-            ids: dict[str, int] = {}
-            for line in telling_lines(path, Counter(), own_file=True):
-                record = parse_line(line.data)
-                name = _id_of(record) if isinstance(record, dict) else None
-                if isinstance(name, str):
-                    ids.setdefault(name, line.number)
-            self._written[path] = ids
+            self._written[path] = _read_ids(path)
         return self._written[path]
+
+
+def _read_ids(path: Path) -> dict[str, int]:
+    """Return the line of each id; of another session's file that cannot be read, none."""
+    ids: dict[str, int] = {}
+    with suppress(OSError):
+        for line in telling_lines(path, Counter(), own_file=True):
+            record = parse_line(line.data)
+            name = _id_of(record) if isinstance(record, dict) else None
+            if isinstance(name, str):
+                ids.setdefault(name, line.number)
+    return ids
+
+
+def _written(path: Path) -> float:
+    """Return when a file was written last; never, if it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def _named_in(request: Mapping[str, Any]) -> str:

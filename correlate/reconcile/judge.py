@@ -275,7 +275,7 @@ def _written_usage(turn: Turn) -> tuple[str, ...]:
             return ("the line has a stop reason: its usage is final",)
         case "lower-bound":
             flaw = next((f for f in flaws_of(turn.version) if f.key == "placeholder"), None)
-            why = f"; {flaw.sentence}" if flaw else ""
+            why = f"; in {turn.version}, {flaw.sentence}" if flaw else ""
             return (f"no line has a stop reason: at least {output or 0} output tokens{why}",)
     return ("the line has no usage",)
 

@@ -213,7 +213,7 @@ def label(finding: Finding) -> str:
 def known_flaws(session: Reconciliation) -> dict[str, tuple[Flaw, ...]]:
     """Return what the releases that wrote uncaptured turns are known to get wrong."""
     return {
-        finding.turn.version or "?": finding.flaws
+        finding.turn.version or "an unknown release": finding.flaws
         for finding in session.turns_without_call
         if finding.turn and finding.verdict == "uncaptured"
     }

@@ -158,9 +158,9 @@ def _token_classes() -> list[Model]:
 
 def _other(other: Source) -> Model:
     reconciled = session_json(other.session, other.totals)
-    kept = ("session_id", "claude_versions", "totals", "cost", "unexplained", "summary")
+    kept = ("session_id", "is_captured", "claude_versions", "totals", "cost", "unexplained")
     return {
-        "reconcile": {name: reconciled[name] for name in kept},
+        "reconcile": {name: reconciled[name] for name in (*kept, "summary")},
         "calls": len(reconciled["calls"]),
         "about": _about(other, reconciled),
         "requests": _requests(other.requests),

@@ -19,7 +19,7 @@ FlawKey = Literal["placeholder", "no-request-id", "failed-attempts", "cost-recor
 
 # What each flaw means for a release, before the name of the release that ended it.
 _SENTENCES: Mapping[FlawKey, str] = {
-    "placeholder": "{version} writes lines before the answer has ended: output is a placeholder",
+    "placeholder": "some lines have no stop reason: their output may be a placeholder",
     "no-request-id": "lines have no request id{until}",
     "failed-attempts": "failed attempts are not written{until}",
     "cost-record": "no cost record is written{until}",
@@ -49,7 +49,7 @@ def _flaws_of(version: str | None) -> tuple[Flaw, ...]:
         span = next((one for one in spans if _is_within(version, one)), None)
         if span is not None:
             until = f" before {span[1]}" if span[1] else ""
-            found.append(Flaw(key, sentence.format(version=version, until=until)))
+            found.append(Flaw(key, sentence.format(until=until)))
     return tuple(found)
 
 

@@ -2,6 +2,9 @@
 
 A client that writes a line before the answer has ended writes the usage of `message_start`, and no
 stop reason. Prompt tokens are final then, output tokens are not. Missing output tokens are unknown.
+Lines without a stop reason may have the final usage all the same: of a subagent, of an answer with
+one block, or if the whole answer came at once. That is on releases before 2.1.97, and a transcript
+alone cannot show it: the count is a lower bound that is exact.
 """
 
 from typing import Literal

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import open_regular
 from ccwire.wire.times import instant
 
@@ -74,23 +75,24 @@ class ClaudeDir:
 
     def session_ids(self) -> dict[str, Path]:
         """Return every session with a main transcript, and its path."""
-        found: dict[str, Path] = {}
-        for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
-            for path in main_transcripts(folder):
-                found.setdefault(path.stem, path)
-        return found
+        return {session_id: paths[0] for session_id, paths in self.main_files().items()}
 
     def every_session(self) -> dict[str, SessionFiles]:
         """Return the files of every session with a main transcript; each folder is listed once."""
-        main: dict[str, list[Path]] = {}
+        return {name: self.files_of(name, paths) for name, paths in self.main_files().items()}
+
+    def main_files(self) -> dict[str, tuple[Path, ...]]:
+        """Return the main transcripts of every session; each folder is listed once."""
+        found: dict[str, tuple[Path, ...]] = {}
         for folder in [*self._projects(), self.claude_dir / "projects", self._legacy()]:
             for path in main_transcripts(folder):
-                main.setdefault(path.stem, []).append(path)
-        found = {}
-        for session_id, paths in main.items():
-            agents = {a.path: a for path in paths for a in self._agents(path, session_id)}
-            found[session_id] = SessionFiles(session_id, tuple(paths), tuple(agents.values()))
+                found[path.stem] = (*found.get(path.stem, ()), path)
         return found
+
+    def files_of(self, session_id: str, main: tuple[Path, ...]) -> SessionFiles:
+        """Return the files of a session whose main transcripts `main_files` has found."""
+        agents = {a.path: a for path in main for a in self._agents(path, session_id)}
+        return SessionFiles(session_id, main, tuple(agents.values()))
 
     def sessions_of(self, cwd: str) -> list[Path]:
         """Return a directory's main transcripts, newest first; the `cwd` in the lines decides."""
@@ -182,8 +184,10 @@ def first_cwd(path: Path) -> str | None:
     found = _first(path, _CWD_IN_LINE)
     if found is None:
         return None
-    text: str = found.decode("utf-8", "replace")
-    return text.replace("\\\\", "\\").replace('\\"', '"')
+    try:
+        return str(parse_json(b'"%b"' % found))
+    except ValueError:  # not UTF-8
+        return found.decode("utf-8", "replace")
 
 
 def first_time(path: Path) -> float | None:

@@ -1,6 +1,5 @@
 """A conversation of the simulated client: prompts, the model's turns, tools and subagents."""
 
-import json
 import subprocess
 import threading
 import uuid
@@ -157,7 +156,9 @@ class SimulatedConversation:
 
     def last_words(self) -> str:
         content = self.messages[-1]["content"] if self.messages else ""
-        return content if isinstance(content, str) else json.dumps(content)
+        if isinstance(content, str):
+            return content
+        return "\n".join(block["text"] for block in content if block["type"] == "text")
 
     def _interrupted(self, reply: Reply, reference: str | None) -> None:
         message = reply.message or {}

@@ -104,6 +104,8 @@ class ConversationView:
         )
         if items:
             return items
+        if not content.exchanges:
+            raise UserError(f"session {content.session_id} has no message in its transcript.")
         calls = session_command(
             "show", content.session_id, self.captures, self.claude_dir, "--calls"
         )

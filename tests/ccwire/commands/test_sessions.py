@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from ccwire.cli import main
 from ccwire.wire.format import Exchange, Manifest
+from correlate.transcript.locate import ClaudeDir
 from lab.made_session import MadeSession
 
 CAPTURED = "11111111-1111-4111-8111-111111111111"
@@ -367,3 +368,35 @@ def test_typed_prompts_are_listed(place: Path) -> None:
     last = table(place, "--prompts", "--limit", "1")
     assert WRITTEN[:8] in last[1]
     assert last[2] == "2 more prompts: --limit all"
+
+
+def test_project_folders_are_not_searched_per_session(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 3,000 sessions in 1,000 projects, that took a minute."""
+    for number in range(20):
+        made = MadeSession(f"5555555{number:02}-5555-4555-8555-555555555555", cwd=f"/lab/{number}")
+        made.call()
+        made.write(place / "claude")
+    searches = 0
+    projects = ClaudeDir._projects
+
+    def counted(claude: ClaudeDir) -> list[Path]:
+        nonlocal searches
+        searches += 1
+        return projects(claude)
+
+    monkeypatch.setattr(ClaudeDir, "_projects", counted)
+    assert len(listed(place)) >= 20
+    assert searches < 5
+
+
+def test_columns_that_only_captures_fill_are_left_out_without_one(tmp_path: Path) -> None:
+    made = MadeSession(WRITTEN)
+    made.call()
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    header, row = table(tmp_path)
+    assert not {"state", "size", "verdict", "exchanges"} & set(header.split())
+    assert {"calls", "out", "cost", "version"} <= set(header.split())
+    assert " - " not in row

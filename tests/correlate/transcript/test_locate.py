@@ -99,6 +99,11 @@ def test_a_cwd_keeps_its_backslashes(tmp_path: Path) -> None:
     assert first_cwd(path) == 'C:\\lab\\"q"'
 
 
+def test_a_cwd_with_escaped_characters_is_read_as_json(tmp_path: Path) -> None:
+    path = touch(tmp_path / "x.jsonl", '{"cwd":"/lab/a\\tb\\u001bc"}\n')
+    assert first_cwd(path) == "/lab/a\tb\x1bc"
+
+
 def test_every_session_with_a_transcript_is_listed_once(tmp_path: Path) -> None:
     touch(tmp_path / "projects" / "-p" / "one.jsonl")
     touch(tmp_path / "projects" / "-p" / "agent-x.jsonl", '{"sessionId":"one"}')

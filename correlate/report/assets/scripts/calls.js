@@ -17,6 +17,7 @@ let first = 0; // the drawn rows are found[first..drawn)
 let drawn = 0;
 
 function showCalls() {
+  if (!isCaptured) byId('calls-title').textContent = 'Calls: transcript';
   byId('table').append(
     make(
       'thead',
@@ -109,7 +110,7 @@ function rowOf(row) {
       ? '='
       : row.tokens
         ? signed(off)
-        : count(row.transcript_tokens[OUTPUT]);
+        : bounded(count(row.transcript_tokens[OUTPUT]), row.finality);
   const values = [
     button,
     clock(row.started),
@@ -117,7 +118,7 @@ function rowOf(row) {
     servingModels(row),
     ...GROUPS.map((_, place) => (row.tokens ? tokensOf(row, place) : '–')),
     inTranscript,
-    row.outcome ? duration(took(row)) : '–',
+    row.outcome ? `${isCaptured ? '' : '≤ '}${duration(took(row))}` : '–',
     make(
       'span',
       { class: `chip ${row.tone}`, title: data.verdicts[row.verdict].text },

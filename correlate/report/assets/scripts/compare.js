@@ -7,14 +7,22 @@ function showCompare() {
   const mine = { reconcile, about: data.about, calls: calls.length, requests: data.requests };
   const name = (side) => side.about.title || side.reconcile.session_id.slice(0, 8);
   const right = (text) => ({ name: text, right: true });
-  const line = (what, of, write) => {
+  /* Without a capture, the transcript has the numbers; its output may be a lower bound. */
+  const usedOf = ({ reconcile: one }) => one.totals[one.is_captured ? 'wire' : 'transcript'];
+  const costOf = ({ reconcile: one }) =>
+    one.is_captured ? one.cost.wire_usd : one.cost.transcript_usd;
+  const finalityOf = ({ reconcile: one }) =>
+    one.is_captured ? 'exact' : one.totals.transcript_finality;
+  const line = (what, of, write, isBound = false) => {
     const [a, b] = [of(mine), of(other)];
-    const apart = typeof a === 'number' && typeof b === 'number' ? b - a : null;
+    const isKnown = !isBound || [mine, other].every((side) => finalityOf(side) === 'exact');
+    const apart = isKnown && typeof a === 'number' && typeof b === 'number' ? b - a : null;
+    const shown = (value, side) => (isBound ? bounded(write(value), finalityOf(side)) : write(value));
     return {
       cells: [
         what,
-        write(a),
-        write(b),
+        shown(a, mine),
+        shown(b, other),
         apart == null
           ? '–'
           : apart === 0
@@ -24,19 +32,19 @@ function showCompare() {
     };
   };
   const numbers = [
-    line('calls', (side) => side.calls, count),
+    line('calls', (side) => (side.reconcile.is_captured ? side.calls : null), count),
     line('duration', (side) => side.reconcile.summary.seconds, duration),
     line('turns', (side) => side.reconcile.summary.turns, count),
     line('largest context', (side) => side.reconcile.summary.context_peak, count),
-    ...GROUPS.map(({ label, path }) =>
-      line(label, (side) => within(side.reconcile.totals.wire, path), count),
+    ...GROUPS.map(({ label, path, prompt }) =>
+      line(label, (side) => within(usedOf(side), path), count, !prompt),
     ),
     line(
       'cache share',
       (side) => side.reconcile.summary.cache_share,
       (share) => percent(share, 1),
     ),
-    line('cost', (side) => side.reconcile.cost.wire_usd, dollars),
+    line('cost', costOf, dollars, true),
     line('unexplained', (side) => side.reconcile.unexplained, count),
   ];
   const headings = [

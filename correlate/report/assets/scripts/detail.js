@@ -213,6 +213,8 @@ function usageOf(row) {
           plain(values.get(name)),
         )
       : '–';
+  const isBound = (name) =>
+    !row.wire && name === GROUPS[OUTPUT].path && row.finality === 'lower-bound';
   return make(
     'details',
     { open: differs.size > 0 },
@@ -221,7 +223,13 @@ function usageOf(row) {
       [{ name: 'Field' }, { name: 'Wire', right: true }, { name: 'Transcript', right: true }],
       names.map((name) => ({
         class: differs.has(name) ? 'differs' : null,
-        cells: [name, cell('wire', name, wire), cell('transcript', name, transcript)],
+        cells: [
+          name,
+          cell('wire', name, wire),
+          isBound(name)
+            ? make('span', {}, '≥ ', cell('transcript', name, transcript))
+            : cell('transcript', name, transcript),
+        ],
       })),
     ),
   );

@@ -70,7 +70,7 @@ function showTiles() {
     tile(
       'Cost',
       figure(`cost.${SIDE}_usd`, (usd) => atLeast(dollars(usd), finality)),
-      isCaptured ? costNote() : 'at list prices, by the transcript',
+      costNote(),
     ),
     ...GROUPS.map(({ key, label, path, prompt, color }) =>
       tile(
@@ -87,6 +87,7 @@ function showTiles() {
 function costNote() {
   const { unpriced, transcript_usd: transcript, wire_usd: wire } = reconcile.cost;
   if (unpriced.length) return `without ${unpriced.map(shortModel).join(', ')} (unknown price)`;
+  if (!isCaptured) return 'at list prices, by the transcript';
   return transcript === wire ? 'at list prices' : `${dollars(transcript)} in the transcript`;
 }
 

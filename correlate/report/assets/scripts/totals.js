@@ -66,7 +66,9 @@ function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, 
       label,
       ...sides.map((side, index) => cell(side, values[index])),
       ...apart,
-      prices ? dollars(prices[name]) : 'unpriced',
+      prices && path === GROUPS[OUTPUT].path
+        ? atLeast(dollars(prices[name]), reconcile.totals.transcript_finality)
+        : dollars(prices && prices[name]),
     ],
   };
 }

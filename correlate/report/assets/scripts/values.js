@@ -32,6 +32,7 @@ const laneNames = new Map(lanes.map((lane) => [lane.id, lane.name]));
 const laneTitle = ({ name, description }) => (description ? `${name}: ${description}` : name);
 const laneTitles = new Map(lanes.map((lane) => [lane.id, laneTitle(lane)]));
 
+const UNPRICED = 'unpriced';
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 /* The prompt of a call, by its tokens; that of a usage object. */
 const promptOf = (tokens) => sum(tokens.filter((_, place) => GROUPS[place].prompt));
@@ -39,7 +40,8 @@ const promptIn = (usage) => promptOf(GROUPS.map(({ path }) => within(usage, path
 const counting = new Intl.NumberFormat('en');
 const count = (value) => (typeof value === 'number' ? counting.format(value) : '–');
 /* An output that the transcript does not have to its end is a lower bound. */
-const atLeast = (text, finality) => (isCaptured || finality === 'exact' ? text : `≥ ${text}`);
+const bounded = (text, finality) => (finality === 'exact' || text === UNPRICED ? text : `≥ ${text}`);
+const atLeast = (text, finality) => (isCaptured ? text : bounded(text, finality));
 const tokensOf = (row, place) =>
   place === OUTPUT && row.verdict === 'uncaptured'
     ? atLeast(count(row.tokens[place]), row.finality)
@@ -47,7 +49,7 @@ const tokensOf = (row, place) =>
 const signed = (value) => (value > 0 ? `+${count(value)}` : value < 0 ? `−${count(-value)}` : '0');
 
 function dollars(value) {
-  if (typeof value !== 'number') return 'unpriced';
+  if (typeof value !== 'number') return UNPRICED;
   const digits = value !== 0 && Math.abs(value) < 0.0001 ? 8 : 4;
   return `${value < 0 ? '−' : ''}$${Math.abs(value).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }

@@ -210,10 +210,12 @@ function callNotes(call) {
   const timing =
     spent == null
       ? 'not finished'
-      : waited == null
+      : !isCaptured
+        ? `written ${duration(spent)} after the record before`
+        : waited == null
         ? `${duration(spent)}, no response`
         : `${duration(spent)}: first byte after ${duration(waited)}, then ${duration(Math.max(0, spent - waited))}`;
-  const counts = GROUPS.map(({ label }, place) => `${label} ${count(call.tokens[place])}`).join(
+  const counts = GROUPS.map(({ label }, place) => `${label} ${tokensOf(call, place)}`).join(
     ' · ',
   );
   return [
@@ -259,9 +261,9 @@ function showTimeline() {
     make('li', {}, make('span', { class: `key ${kind}`, 'aria-hidden': 'true' }), text);
   const outcomes = new Set(calls.map((call) => call.outcome));
   byId('timeline-legend').append(
-    key('wait', 'waiting'),
-    key('first', 'first byte'),
-    key('stream', 'streaming'),
+    ...(isCaptured
+      ? [key('wait', 'waiting'), key('first', 'first byte'), key('stream', 'streaming')]
+      : [key('wait', 'from the record before a turn to its last line')]),
     ...(timeScale(true, 1000).gaps.length ? [key('idle', 'idle, folded')] : []),
     ...(outcomes.has('retried') ? [key('retried', '↻ failed or cut, then retried')] : []),
     ...(['failed', 'aborted', 'cut'].some((name) => outcomes.has(name))
