@@ -15,7 +15,13 @@ from ccwire.wire.models import short_model
 from ccwire.wire.safe_text import shortened
 from ccwire.wire.times import clock
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
-from correlate.reconcile.result import Finding, Reconciliation, counted, known_flaws
+from correlate.reconcile.result import (
+    Finding,
+    Reconciliation,
+    Witness,
+    counted,
+    known_flaws,
+)
 from correlate.reconcile.totals import Side, Totals
 from correlate.reconcile.verdicts import UNCAPTURED
 from correlate.transcript.finality import Finality
@@ -42,11 +48,22 @@ def print_uncaptured(
         known = "; ".join(flaw.sentence for flaw in flaws)
         to.print(Text(f"known of {safe(version)}: {known}."))
     for witness in session.witnesses:
-        to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}."))
+        claimed = _claimed(witness, totals)
+        to.print(Text(f"{witness.name}: {'; '.join((claimed, *witness.evidence))}."))
     for note in (*session.notes, *(f"transcript {bad}" for bad in session.bad_lines)):
         to.print(Text(f"note: {note}", "yellow"))
     to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
     to.print(Text(f"{session.unexplained} unexplained", "green bold"))
+
+
+def _claimed(witness: Witness, totals: Totals) -> str:
+    """Return the client's own total, and what the transcript has of it."""
+    said, has = [dollars(witness.usd)], [_money(totals.transcript)]
+    if witness.total is not None:
+        said.append(f"{count(witness.total.output)} output tokens")
+        has.append(f"{count(totals.transcript.total.output)}")
+    found = (at_least(figure, totals.transcript_finality) for figure in has)
+    return f"{' and '.join(said)}, where the transcript has {' and '.join(found)}"
 
 
 def at_least(number: str, finality: Finality) -> str:
