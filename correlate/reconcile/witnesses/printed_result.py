@@ -4,13 +4,14 @@ An object, an array (`--verbose`), or stream-json lines, with other output aroun
 to 0.2.114 indent it. Pure; does not compare the totals by model and dollars, which `compare` does.
 
 How the client counts turns (measured on 1.0.100, 2.0.73, 2.1.39, 2.1.168 and 2.1.325): from 2.0 on
-one, and one more for each round of tool results, also if that round is the one that `--max-turns`
-forbids; before that, each message. `duration_ms` is of the prompt that the result answers: a client
-that is woken up by a background agent prints the result of that prompt alone. So turns have only an
-upper limit, and a duration has a lower one only if the run has one result.
+one, and one more for each round of tool results, or for each result of parallel tools (2.1.168),
+also if that round is the one that `--max-turns` forbids; before that, each message. `duration_ms`
+is of the prompt that the result answers: a client that is woken up by a background agent prints the
+result of that prompt alone. So turns have only an upper limit, and a duration has a lower one only
+if the run has one result.
 
-In a plain run, one prompt whose calls all call tools except the last, turns are the calls of the
-main thread from 2.0 on, and `usage` is their sum (measured on 2.0.73, 2.1.39, 2.1.168, 2.1.325).
+In a plain run, one prompt whose calls all call tools except the last, each call of the main thread
+is at least one turn, and `usage` is their sum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from correlate.reconcile.result import Finding
 from correlate.reconcile.witnesses.client_totals import ClientTotals, result_in, result_totals
 
 _COUNTS_ROUNDS = (2, 0, 0)  # releases before count messages
+_ONE_RESULT = ("Bash", "Task", "Agent")  # tools whose result is one message
 _CLOSED_BY = {b"{": b"}", b"[": b"]"}  # an indented value ends at such a line
 _SILENT_END = 5.0  # seconds that a client may go on unseen, as in a Stop hook
 _TOLERANCE = 0.5  # seconds by which the clocks of client and proxy may differ
@@ -136,22 +138,23 @@ def _turns_note(
     if not rounds and not lines:
         return None
     own = [f for f in (*calls, *turns) if f.agent_id is None and f.verdict != "inherited"]
-    most = (len(own) if rounds else lines) + 1
+    most = (len(own) + len(_tools_used(own)) if rounds else lines) + 1
     if result.turns <= most:
         return None
-    unit = "calls of the main thread" if rounds else "messages of the transcript"
-    return f"the result says {result.turns} turns; the {most - 1} {unit} allow at most {most}"
+    unit = f"{len(own)} calls of the main thread" if rounds else f"{lines} messages"
+    return f"the result says {result.turns} turns; {unit} allow at most {most}"
 
 
-def _plain_run(result: PrintedResult, calls: Sequence[Finding]) -> list[Exchange]:
+def _plain_run(result: PrintedResult, calls: Sequence[Finding]) -> list[Finding]:
     """Return the calls of the main thread, if they are those of one prompt that went well."""
-    main = [f.call for f in calls if f.call and f.turn and f.agent_id is None]
-    stops = [call.stop_reason for call in main]
+    main = [f for f in calls if f.call and f.turn and f.agent_id is None]
+    made = [f.call for f in main if f.call]
+    stops = [call.stop_reason for call in made]
     is_plain = (
         result.is_success
         and result.results == 1
-        and len({(call.pid, call.process_started) for call in main}) == 1
-        and all(call.complete and call.stream and _counts_rounds(call) for call in main)
+        and len({(call.pid, call.process_started) for call in made}) == 1
+        and all(call.complete and call.stream and _counts_rounds(call) for call in made)
         and stops == ["tool_use"] * (len(stops) - 1) + ["end_turn"]
     )
     return main if is_plain else []
@@ -162,16 +165,25 @@ def _counts_rounds(call: Exchange) -> bool:
     return version is not None and parse_version(version) >= _COUNTS_ROUNDS
 
 
-def _turns_of_plain_run(result: PrintedResult, main: Sequence[Exchange]) -> str | None:
-    if result.turns in (None, len(main)):
+def _turns_of_plain_run(result: PrintedResult, main: Sequence[Finding]) -> str | None:
+    used = _tools_used(main)
+    most = 1 + len(used) + sum(tool not in _ONE_RESULT for tool in used)
+    if result.turns is None or len(main) <= result.turns <= most:
         return None
-    return f"the result says {result.turns} turns; the main thread made {len(main)} calls"
+    allowed = f"{len(main)}" if most == len(main) else f"{len(main)} to {most}"
+    return f"the result says {result.turns} turns; the calls of the main thread make {allowed}"
 
 
-def _usage_note(result: PrintedResult, main: Sequence[Exchange]) -> str | None:
-    if result.usage is None or not main or any(billed_iterations(call.usage) for call in main):
+def _tools_used(findings: Sequence[Finding]) -> list[str | None]:
+    turns = [finding.turn for finding in findings if finding.turn]
+    return [block.tool for turn in turns for block in turn.blocks if block.type == "tool_use"]
+
+
+def _usage_note(result: PrintedResult, main: Sequence[Finding]) -> str | None:
+    usages = [finding.wire_usage for finding in main]
+    if result.usage is None or not main or any(map(billed_iterations, usages)):
         return None
-    wire = sum((Tokens.of_top_level(call.usage) for call in main), Tokens())
+    wire = sum(map(Tokens.of_top_level, usages), Tokens())
     said = Tokens.of_top_level(result.usage)
     apart = [
         f"{said.of_group(group):,} {group.column}, not {wire.of_group(group):,}"

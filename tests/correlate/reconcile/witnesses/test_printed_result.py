@@ -115,7 +115,7 @@ def test_turns_are_limited_by_the_calls() -> None:
     two = calls("2.1.325", 2)
     assert result_notes(said, two, (), 4) == ()
     assert result_notes(replace(said, turns=4), two, (), 4) == (
-        "the result says 4 turns; the 2 calls of the main thread allow at most 3",
+        "the result says 4 turns; 2 calls of the main thread allow at most 3",
     )
 
 
@@ -124,7 +124,7 @@ def test_turns_of_old_releases_are_messages() -> None:
     two = calls("1.0.100", 2)
     assert result_notes(said, two, (), 4) == ()
     assert result_notes(replace(said, turns=6), two, (), 4) == (
-        "the result says 6 turns; the 4 messages of the transcript allow at most 5",
+        "the result says 6 turns; 4 messages allow at most 5",
     )
     assert result_notes(replace(said, turns=6), two, (), 0) == ()  # no transcript
 
@@ -137,7 +137,8 @@ def plain_run(*stops: str) -> list[Finding]:
     made = MadeSession("5e551011", version="2.1.325")
     found = []
     for stop in stops:
-        call = made.call(output=10, stop_reason=stop, process_started=BEGAN)
+        kind = "tool_use" if stop == "tool_use" else "text"
+        call = made.call((kind,), output=10, stop_reason=stop, process_started=BEGAN)
         line = typed(made.lines[-1], Path("t"), len(made.lines), 0)
         assert isinstance(line, AssistantLine)
         (turn,) = fold([line])
@@ -158,13 +159,27 @@ def test_turns_and_usage_of_a_plain_run_are_those_of_its_calls() -> None:
     said = PrintedResult(None, turns=2, usage=SUMMED)
     assert result_notes(said, PLAIN, (), 4) == ()
     assert result_notes(replace(said, turns=1), PLAIN, (), 4) == (
-        "the result says 1 turns; the main thread made 2 calls",
+        "the result says 1 turns; the calls of the main thread make 2",
     )
     other = {**SUMMED, "output_tokens": 21, "cache_read_input_tokens": 26_099}
     assert result_notes(replace(said, usage=other), PLAIN, (), 4) == (
         "the usage of the result is not that of the main thread:"
         " 21 output, not 20; 26,099 cache read, not 26,100",
     )
+
+
+def test_each_result_of_parallel_tools_may_be_a_turn() -> None:
+    first, last = PLAIN
+    assert first.turn is not None
+    three = replace(first.turn, blocks=first.turn.blocks * 3)
+    run = [replace(first, turn=three), last]
+    for turns in (2, 3, 4):
+        assert result_notes(PrintedResult(None, turns=turns), run, (), 6) == ()
+    assert result_notes(PrintedResult(None, turns=5), run, (), 6) == (
+        "the result says 5 turns; the calls of the main thread make 2 to 4",
+    )
+    failed = PrintedResult(None, turns=4, is_success=False)
+    assert result_notes(failed, run, (), 6) == ()
 
 
 @pytest.mark.parametrize(
