@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccwire.wire.json_text import text
 from ccwire.wire.regular_file import open_regular
+from ccwire.wire.times import instant
 from correlate.transcript.lines import line_at, parse_line, read_lines
 from correlate.transcript.locate import main_transcripts
 from correlate.transcript.reader import Transcript
@@ -52,8 +54,8 @@ class FirstAnswers:
     def origin(self, path: Path) -> str | None:
         """Return the session in the same project that this one was copied from.
 
-        Of the files with the same first answer, the one that was written first is the origin, as
-        in `correlate.reconcile.forks`.
+        Of the files with the same first answer, one that shows to be a copy is no origin; of the
+        others, the one that was written first is, as in `correlate.reconcile.forks`.
         """
         compaction = first_compaction(path)
         if compaction is not None:
@@ -62,12 +64,16 @@ class FirstAnswers:
         first = first_answer(path)
         if first is None:
             return None
-        same = self._in(path.parent).get(first, [])
-        written = {other: at for other in {*same, path} if (at := _written(other)) is not None}
-        if path not in written or len(written) < 2:
+        same = {*self._in(path.parent).get(first, []), path}
+        if len(same) > 1:
+            same = {other for other in same if not _is_copy(other)} or same
+        written = {other: at for other in same if (at := _written(other)) is not None}
+        if not written or _written(path) is None:
             return None
         oldest = min(written, key=lambda other: (written[other], other.name))
-        return oldest.stem if oldest != path and written[oldest] < written[path] else None
+        if path not in written:
+            return oldest.stem
+        return oldest.stem if written[oldest] < written[path] else None
 
     def _compacted_in(self, folder: Path) -> dict[bytes, list[Path]]:
         """Return the sessions that were compacted, by the compaction; not those that begin so."""
@@ -104,6 +110,31 @@ def first_compaction(path: Path) -> bytes | None:
         if b'"message":' in line:
             return None
     return None
+
+
+def _is_copy(path: Path) -> bool:
+    """Whether a file shows that its first answer was copied into it.
+
+    The copying client may write a line of its own time before the copied ones, and 2.0.73 keeps the
+    session id of the first one.
+    """
+    latest = 0.0
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEADS[-1])
+    except OSError:
+        return False
+    for line in head.splitlines():
+        record = parse_line(line)
+        if isinstance(record, str):
+            continue
+        if text(record.get("sessionId")) not in (None, path.stem):
+            return True
+        at = instant(record.get("timestamp")) or 0.0
+        if record.get("type") == "assistant":
+            return 0.0 < at < latest
+        latest = max(latest, at)
+    return False
 
 
 def _compactions_in(path: Path) -> Iterator[bytes]:
