@@ -28,6 +28,7 @@ from correlate.reconcile.witnesses.client_totals import ClientTotals, result_in,
 
 _COUNTS_ROUNDS = (2, 0, 0)  # releases before count messages
 _ONE_RESULT = ("Bash", "Task", "Agent")  # tools whose result is one message
+_SIDE_CALLS = ("auxiliary", "count_tokens")
 _CLOSED_BY = {b"{": b"}", b"[": b"]"}  # an indented value ends at such a line
 _SILENT_END = 5.0  # seconds that a client may go on unseen, as in a Stop hook
 _TOLERANCE = 0.5  # seconds by which the clocks of client and proxy may differ
@@ -149,10 +150,12 @@ def _plain_run(result: PrintedResult, calls: Sequence[Finding]) -> list[Finding]
     """Return the calls of the main thread, if they are those of one prompt that went well."""
     main = [f for f in calls if f.call and f.turn and f.agent_id is None]
     made = [f.call for f in main if f.call]
+    alone = [f for f in calls if f.turn is None and f.agent_id is None]
     stops = [call.stop_reason for call in made]
     is_plain = (
         result.is_success
         and result.results == 1
+        and all(finding.kind in _SIDE_CALLS for finding in alone)  # some count what was cut off
         and len({(call.pid, call.process_started) for call in made}) == 1
         and all(call.complete and call.stream and _counts_rounds(call) for call in made)
         and stops == ["tool_use"] * (len(stops) - 1) + ["end_turn"]

@@ -147,6 +147,7 @@ def plain_run(*stops: str) -> list[Finding]:
 
 
 PLAIN = plain_run("tool_use", "end_turn")
+RETRIED = replace(PLAIN[0], verdict="wire-only", kind="retried", turn=None)
 SUMMED = {
     "input_tokens": 9,
     "output_tokens": 20,
@@ -189,8 +190,9 @@ def test_each_result_of_parallel_tools_may_be_a_turn() -> None:
         (PrintedResult(None, turns=1, usage=SUMMED, is_success=False), PLAIN),
         (PrintedResult(None, turns=1, usage=SUMMED), plain_run("end_turn", "end_turn")),
         (PrintedResult(None, turns=1, usage=SUMMED), plain_run("tool_use", "tool_use")),
+        (PrintedResult(None, turns=1, usage=SUMMED), [*PLAIN, RETRIED]),
     ],
-    ids=["several results", "failed", "several prompts", "stopped"],
+    ids=["several results", "failed", "several prompts", "stopped", "retried"],
 )
 def test_the_result_of_another_run_may_be_of_its_last_prompt(
     said: PrintedResult, found: list[Finding]
