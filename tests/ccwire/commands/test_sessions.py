@@ -367,3 +367,18 @@ def test_typed_prompts_are_listed(place: Path) -> None:
     last = table(place, "--prompts", "--limit", "1")
     assert WRITTEN[:8] in last[1]
     assert last[2] == "2 more prompts: --limit all"
+
+
+def test_the_lineage_has_a_column_if_a_session_has_one(tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    made = MadeSession(CAPTURED)
+    made.prompt("Go")
+    made.call()
+    made.write(tmp_path / "claude")
+    where = ["--captures", str(tmp_path / "captures"), "--claude-dir", str(tmp_path / "claude")]
+    shown = CliRunner().invoke(main, ["sessions", *where]).stdout
+    assert "session" in shown and "lineage" not in shown
+    made.system("compact_boundary", compactMetadata={"trigger": "manual"})
+    made.write(tmp_path / "claude")
+    shown = CliRunner().invoke(main, ["sessions", *where]).stdout
+    assert "lineage" in shown and "compacted" in shown
