@@ -5,10 +5,10 @@ to 0.2.114 indent it. Pure; does not compare the totals by model and dollars, wh
 
 How the client counts turns (measured on 1.0.100, 2.0.73, 2.1.39, 2.1.168 and 2.1.325): from 2.0 on
 one, and one more for each round of tool results, or for each result of parallel tools (2.1.168),
-also if that round is the one that `--max-turns` forbids; before that, each message. `duration_ms`
-is of the prompt that the result answers: a client that is woken up by a background agent prints the
-result of that prompt alone. So turns have only an upper limit, and a duration has a lower one only
-if the run has one result.
+also if that round is the one that `--max-turns` forbids; before that, each message. 2.0.73 counts
+more for a `/compact`, which is not checked. `duration_ms` is of the prompt that the result answers:
+a client that is woken up by a background agent prints the result of that prompt alone. So turns
+have only an upper limit, and a duration has a lower one only if the run has one result.
 
 In a plain run, one prompt whose calls all call tools except the last, each call of the main thread
 is at least one turn, and `usage` is their sum.
@@ -136,7 +136,8 @@ def _turns_note(
         return None
     versions = [f.call.claude_version for f in calls if f.call and f.call.claude_version]
     rounds = bool(versions) and min(map(parse_version, versions)) >= _COUNTS_ROUNDS
-    if not rounds and not lines:
+    is_compacted = any(finding.kind == "compaction" for finding in calls)
+    if is_compacted or (not rounds and not lines):
         return None
     own = [f for f in (*calls, *turns) if f.agent_id is None and f.verdict != "inherited"]
     most = (len(own) + len(_tools_used(own)) if rounds else lines) + 1

@@ -119,6 +119,12 @@ def test_turns_are_limited_by_the_calls() -> None:
     )
 
 
+def test_the_turns_of_a_compaction_are_not_compared() -> None:
+    first, last = calls("2.0.73", 2)
+    compacted = [first, replace(last, verdict="wire-only", kind="compaction")]
+    assert result_notes(PrintedResult(None, turns=15), compacted, (), 12) == ()
+
+
 def test_turns_of_old_releases_are_messages() -> None:
     said = PrintedResult(None, turns=5)
     two = calls("1.0.100", 2)
