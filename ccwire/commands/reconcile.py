@@ -32,7 +32,12 @@ from ccwire.session_list import SessionHead, chosen_sessions, session_heads
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
 from ccwire.wire.regular_file import read_regular
-from correlate.captures.folder import has_session, read_exchanges, transcript_files
+from correlate.captures.folder import (
+    has_session,
+    read_exchanges,
+    read_manifest,
+    transcript_files,
+)
 from correlate.reconcile.as_json import grand_json, session_json
 from correlate.reconcile.forks import ForkOrigins
 from correlate.reconcile.result import Reconciliation
@@ -91,9 +96,9 @@ def command(
 ) -> None:
     """Account for every token of SESSION: an id, a unique prefix, a folder, or `latest`.
 
-    Without SESSION, it is the latest captured one. A session without a capture is shown by its
-    transcript alone. --since, --until, --project, --limit and --sort
-    choose and order the sessions of --all. Exit code 1 if anything is left unexplained.
+    Without SESSION, it is that of --result, else the latest captured one. A session without a
+    capture is shown by its transcript alone. --since, --until, --project, --limit and --sort choose
+    and order the sessions of --all. Exit code 1 if anything is left unexplained.
     """
     chosen = SessionFilter(since=since, until=until, project=project, limit=limit, sort=sort)
     if every and session is not None:
@@ -114,13 +119,15 @@ def command(
         narrow = (narrowed(found, since_compact=since_compact) for found in accounts)
         unexplained = _print_all(listed, narrow, None if as_json else to)
     else:
-        sessions = [any_session(LATEST if session is None else session, captures, claude_dir)]
+        named = session or (result and result.session_id) or LATEST
+        sessions = [any_session(named, captures, claude_dir)]
         if result is not None:
             _check_session(result, sessions[0].session_id)
         totals = result.totals if result else None
         accounts = _accounts(sessions, captures, claude_dir, totals, None if as_json else to)
         (found,) = accounts  # to the end, so that the progress bar is gone
-        found = _with_result_notes(found, result)
+        if result is not None:
+            found = _with_result_notes(found, result, _last_seen(sessions[0], claude_dir))
         one = narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
         unexplained = _print_one(one, None if as_json else to, verbose)
     ctx.exit(1 if unexplained else 0)
@@ -280,9 +287,18 @@ def _check_session(result: PrintedResult, session_id: str) -> None:
         )
 
 
-def _with_result_notes(session: Reconciliation, result: PrintedResult | None) -> Reconciliation:
-    if result is None:
-        return session
+def _last_seen(session: FoundSession, claude_dir: Path) -> float | None:
+    """Return when the client was last seen: on the wire, or writing its transcript."""
+    files = _files(ClaudeDir(claude_dir), session)
+    seen = [path.stat().st_mtime for path in files.main if path.exists()]
+    if session.folder is not None and has_session(session.folder):
+        seen.append(read_manifest(session.folder).last_seen or 0.0)
+    return max(seen, default=None)
+
+
+def _with_result_notes(
+    session: Reconciliation, result: PrintedResult, last_seen: float | None
+) -> Reconciliation:
     lines = sum(session.records.get(name, 0) for name in ("user", "assistant"))
-    notes = result_notes(result, session.calls, session.turns_without_call, lines)
+    notes = result_notes(result, session.calls, session.turns_without_call, lines, last_seen)
     return replace(session, notes=(*session.notes, *notes))

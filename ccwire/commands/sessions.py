@@ -37,20 +37,20 @@ _NONE = "-"
 # In the order of the table, with the rank by which they are shown.
 _COLUMNS = (
     FittedColumn("session", 0, 8),
-    FittedColumn("state", 7, 5),
+    FittedColumn("state", 8, 5),
     FittedColumn("started", 2, 11),
-    FittedColumn("duration", 9, 8),
+    FittedColumn("duration", 10, 8),
     FittedColumn("project", 3, 7, least=10),
     FittedColumn("size", 5, 6, right=True),
     FittedColumn("calls", 6, 5, right=True),
-    FittedColumn("in", 11, 2, right=True),
-    FittedColumn("out", 10, 3, right=True),
+    FittedColumn("in", 12, 2, right=True),
+    FittedColumn("out", 11, 3, right=True),
     FittedColumn("cost", 4, 7, right=True),
-    FittedColumn("verdict", 8, 9),
-    FittedColumn("version", 13, 7),
-    FittedColumn("last seen", 12, 11),
+    FittedColumn("verdict", 9, 9),
+    FittedColumn("version", 14, 7),
+    FittedColumn("last seen", 13, 11),
     FittedColumn("exchanges", 15, 9, right=True),
-    FittedColumn("lineage", 14, 7),
+    FittedColumn("lineage", 7, 7, least=16),
 )
 
 

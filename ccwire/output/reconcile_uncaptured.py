@@ -15,7 +15,7 @@ from ccwire.wire.counting import TokenClass
 from ccwire.wire.models import short_model
 from ccwire.wire.times import clock
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
-from correlate.reconcile.result import Finding, Reconciliation, counted, known_flaws
+from correlate.reconcile.result import Finding, Reconciliation, Witness, counted, known_flaws
 from correlate.reconcile.totals import Side, Totals
 from correlate.reconcile.verdicts import UNCAPTURED
 from correlate.transcript.finality import Finality
@@ -58,11 +58,27 @@ def print_uncaptured(
         known = "; ".join(flaw.sentence for flaw in flaws)
         to.print(Text(f"known of {safe(version)}: {known}."))
     for witness in session.witnesses:
-        to.print(Text(f"{witness.name}: {'; '.join(witness.evidence)}."))
+        claimed = _claimed(witness, totals)
+        to.print(Text(f"{witness.name}: {'; '.join((claimed, *witness.evidence))}."))
     print_notes(to, session, verbose)
     if session.findings:
         to.print(Text(", ".join(f"{n} {name}" for name, n in counted(session.findings).items())))
     to.print(Text(f"{session.unexplained} unexplained", "green bold"))
+
+
+def _claimed(witness: Witness, totals: Totals) -> str:
+    """Return the client's own total, and what the transcript has of it."""
+    said, has = [dollars(witness.usd)], [_spent(totals)]
+    if witness.total is not None:
+        said.append(f"{count(witness.total.output)} output tokens")
+        has.append(at_least(count(totals.transcript.total.output), totals.transcript_finality))
+    return f"{' and '.join(said)}, where the transcript has {' and '.join(has)}"
+
+
+def _spent(totals: Totals) -> str:
+    spent = _money(totals.transcript)
+    is_known = totals.transcript.usd is not None
+    return at_least(spent, totals.transcript_finality) if is_known else spent
 
 
 def _cells(number: int, finding: Finding) -> dict[str, str | Text]:
@@ -100,10 +116,7 @@ def _print_totals(to: Console, totals: Totals) -> None:
             if any(figures):
                 rows.append([f"  {token_class.label}", *_figures(totals, token_class, figures)])
         sections.append(len(rows))
-    spent = _money(totals.transcript)
-    if totals.transcript.usd is not None:
-        spent = at_least(spent, totals.transcript_finality)
-    rows.append(["dollars", spent, *([dollars(state.usd)] if state else [])])
+    rows.append(["dollars", _spent(totals), *([dollars(state.usd)] if state else [])])
     padded = [[*row, *[""] * (len(columns) - len(row))] for row in rows]
     print_table(to, columns, padded, sections=sections)
 

@@ -3,8 +3,11 @@
 The lines of a thread form a tree (`uuid`, `parentUuid`). A rewind gives a line a second child that
 is a prompt. The last line of the thread is on the live branch; prompts that it does not descend
 from are abandoned. Several answers, tool results or notes below one line are no branches: parallel
-tool calls have them. A line whose parent is not in the thread follows the line before it. Linear in
-the number of lines, and not recursive: a transcript may have a cycle or any depth.
+tool calls have them. A line whose parent is not in the thread follows the line before it in its
+file, as does the summary of a compaction. Lines of a compaction or a command are not in the order
+of their times, and may have a parent that was never written, so the order is that of the file.
+Linear in the number of lines but for sorting, and not recursive: a transcript may have a cycle or
+any depth.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,9 +66,10 @@ def branch_of(
     Both are by index: a branch is named by the index of its first prompt, None is the live one; it
     leaves at the last entry that both have, or at None if they have none in common.
     """
-    parents = _parents(entries)
+    places = _as_written(entries)
+    parents = _parents(entries, places)
     owners = _owners(entries, parents, is_prompt)
-    live = _line_of_descent(entries, parents, owners)
+    live = _line_of_descent(entries, places, parents, owners)
     branches: dict[int | None, int | None] = {None: None}
     for prompt in dict.fromkeys(owners):
         if prompt is not None:
@@ -75,27 +79,39 @@ def branch_of(
     return found, {start: parents[start] for start in sorted(starts)}
 
 
-def _parents(entries: Sequence[Entry]) -> list[int | None]:
+def _parents(entries: Sequence[Entry], written: Sequence[int]) -> list[int | None]:
     """Return the index of each entry's parent, None for a root."""
     places: dict[str, int] = {}
     for place, entry in enumerate(entries):
         if entry.uuid is not None:
             places.setdefault(entry.uuid, place)
     is_tree = any(entry.parent_uuid in places for entry in entries if entry.parent_uuid)
+    before = dict(zip(written, [None, *written], strict=False))
     found: list[int | None] = []
     for place, entry in enumerate(entries):
-        before = place - 1 if place else None
         named = entry.parent_uuid or text(entry.record.get("logicalParentUuid"))
         parent = places.get(named) if named else None
         is_root = is_tree and named is None and _names_no_parent(entry)
-        found.append(parent if parent is not None else None if is_root else before)
+        found.append(parent if parent is not None else None if is_root else before[place])
     return found
+
+
+def _as_written(entries: Sequence[Entry]) -> list[int]:
+    """Return the indexes of entries in the order of their files and lines."""
+    files = {path: number for number, path in enumerate(dict.fromkeys(e.path for e in entries))}
+
+    def at(place: int) -> tuple[int, int]:
+        return files[entries[place].path], entries[place].line
+
+    return sorted(range(len(entries)), key=at)
 
 
 def _names_no_parent(entry: Entry) -> bool:
     """Whether a conversation starts here, as after rewinding to its very beginning."""
     record = entry.record
-    return entry.type == "user" and "parentUuid" in record and record["parentUuid"] is None
+    is_summary = record.get("isCompactSummary") is True
+    is_null = "parentUuid" in record and record["parentUuid"] is None
+    return entry.type == "user" and is_null and not is_summary
 
 
 def _owners(
@@ -123,12 +139,15 @@ def _owners(
 
 
 def _line_of_descent(
-    entries: Sequence[Entry], parents: Sequence[int | None], owners: Sequence[int | None]
+    entries: Sequence[Entry],
+    written: Sequence[int],
+    parents: Sequence[int | None],
+    owners: Sequence[int | None],
 ) -> set[int]:
     """Return the prompts that the last line descends from."""
     spoken = (
         place
-        for place in reversed(range(len(entries)))
+        for place in reversed(written)
         if entries[place].type in ("user", "assistant") and owners[place] is not None
     )
     prompt = owners[last] if (last := next(spoken, None)) is not None else None

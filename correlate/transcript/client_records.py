@@ -4,7 +4,8 @@
 not a source. The client sums the usage of every assistant line: an answer counts once per content
 block, and again in a fork; calls without a line do not count; sessions deleted since still do.
 `history.jsonl` contains every typed prompt with its project and, in newer clients, its session.
-`todos/` has a list per session and agent, `plans/` a text per slug of a session.
+`todos/` has a list per session and agent, `tasks/` (from about 2.1.39 on) a folder per session with
+a file per item, `plans/` a text per slug of a session.
 """
 
 import re
@@ -12,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ccwire.wire.json_text import number, parse_json, text, whole
+from ccwire.wire.format import is_session_id
+from ccwire.wire.json_text import as_dict, number, parse_json, text, whole
 from ccwire.wire.models import base_model
 from ccwire.wire.regular_file import read_regular
 from ccwire.wire.usage import Tokens
@@ -75,17 +77,18 @@ def read_stats_cache(claude_dir: Path) -> StatsCache | None:
 def read_todos(claude_dir: Path, session_id: str) -> dict[str, tuple[Todo, ...]]:
     """Return the todo lists of a session that are not empty, by agent id.
 
-    The main thread's agent id is the session's.
+    The main thread's agent id is the session's; before 1.0.21 no file names one.
     """
+    if not is_session_id(session_id):
+        return {}
     prefix = f"{session_id}-agent-"
     folder = claude_dir / "todos"
-    try:
-        paths = sorted(path for path in folder.iterdir() if path.name.startswith(prefix))
-    except OSError:
-        return {}
-    lists = {
-        path.stem.removeprefix(prefix): _todos(path) for path in paths if path.suffix == ".json"
+    named = {session_id: folder / f"{session_id}.json"}
+    named |= {
+        path.stem.removeprefix(prefix): path for path in sorted(folder.glob(f"{prefix}*.json"))
     }
+    lists = {agent_id: _todos(path) for agent_id, path in named.items()}
+    lists[session_id] += _tasks(claude_dir / "tasks" / session_id)
     return {agent_id: todos for agent_id, todos in lists.items() if todos}
 
 
@@ -135,6 +138,20 @@ def _todos(path: Path) -> tuple[Todo, ...]:
         for item in (listed if isinstance(listed, list) else ())
         if isinstance(item, dict) and (content := text(item.get("content")))
     )
+
+
+def _tasks(folder: Path) -> tuple[Todo, ...]:
+    """Return the items of a folder in their order; an item that was deleted has no file."""
+    files = {path: int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()}
+    found: list[Todo] = []
+    for path in sorted(files, key=lambda path: files[path]):
+        try:
+            item = as_dict(parse_json(read_regular(path)))
+        except (OSError, ValueError):
+            continue
+        if subject := text(item.get("subject")):
+            found.append(Todo(subject, text(item.get("status")), text(item.get("activeForm"))))
+    return tuple(found)
 
 
 def short_of(stats: StatsCache, tokens: Mapping[str, Tokens]) -> dict[str, Tokens]:

@@ -148,7 +148,8 @@ class _TranscriptReader:
             case ApiError() as error:
                 self._errors.append(error)
             case Compaction() as compaction:
-                self._compactions.append(self._compacted(compaction, path))
+                found = self._compacted(compaction, path, self._messages())
+                self._compactions.append(found)
             case CompactSummary() as summary:
                 self._summarized(summary, path)
             case CostState() as state:
@@ -177,17 +178,26 @@ class _TranscriptReader:
     def _messages(self) -> int:
         return sum(self._records[kind] for kind in _MESSAGES)
 
-    def _compacted(self, compaction: Compaction, path: Path) -> Compaction:
-        lost = max(0, self._messages() - self._lost - (compaction.preserved or 0))
-        self._lost = self._messages() - (compaction.preserved or 0)
+    def _compacted(self, compaction: Compaction, path: Path, before: int) -> Compaction:
+        """Return a compaction with what was lost of the messages `before` it."""
+        kept = compaction.preserved or 0
+        lost = max(0, before - self._lost - kept) if before > self._lost else None
+        self._lost = before - kept
         return replace(compaction, path=path, lost_messages=lost)
 
     def _summarized(self, summary: CompactSummary, path: Path) -> None:
-        last = self._compactions[-1] if self._compactions else None
-        if last is not None and last.path == path and last.summary_offset is None:
-            self._compactions[-1] = replace(
-                last, summary_line=summary.line, summary_offset=summary.offset
-            )
+        own = [one for one in self._compactions if one.path == path]
+        is_marked = any(one.line != one.summary_line for one in own)  # by a boundary
+        if is_marked and own[-1].summary_offset is not None:
+            return
+        if is_marked:
+            found = self._compactions.pop()
+        else:
+            alone = Compaction(summary.line, summary.timestamp, summary.uuid)
+            found = self._compacted(alone, path, self._messages() - 1)
+        self._compactions.append(
+            replace(found, summary_line=summary.line, summary_offset=summary.offset)
+        )
 
     def _sidechain(self, uuid: str | None, parent: str | None, prompt: str | None) -> str | None:
         """Return the agent of a chain of lines, named after its first: older clients name none."""

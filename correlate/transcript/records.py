@@ -80,8 +80,9 @@ class Compaction:
     """system/compact_boundary: earlier messages are replaced by a summary.
 
     `lost_messages` are the user and assistant lines of the file that left the context: those since
-    the previous compaction, less the `preserved` ones. The summary is in the line that follows,
-    and is read on demand (`correlate.transcript.lineage.summary_of`).
+    the previous compaction, less the `preserved` ones; None if the file begins with it, as that of
+    a fork. The summary is in the line that follows, and is read on demand
+    (`correlate.transcript.lineage.summary_of`). Releases 1.0 write the summary alone.
     """
 
     line: int
@@ -152,6 +153,8 @@ class CompactSummary:
 
     line: int
     offset: int
+    timestamp: float | None = None
+    uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +213,8 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
             )
         case "user":
             if record.get("isCompactSummary") is True:
-                return CompactSummary(line, offset)
+                at, uuid = instant(record.get("timestamp")), text(record.get("uuid"))
+                return CompactSummary(line, offset, at, uuid)
             return _user(record)
         case "tool_use":
             return ToolUseLine(_block(record), text(record.get("agentId")))

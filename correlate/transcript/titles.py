@@ -69,6 +69,8 @@ def _title(record: dict[str, Any]) -> str | None:
 def _prompt(record: dict[str, Any]) -> str | None:
     if record.get("type") != "user" or record.get("isMeta") or record.get("isSidechain"):
         return None
+    if record.get("isCompactSummary") is True:
+        return None
     content = first_text(message_of(record).get("content"))
     if content is None or CLIENT_TAG.match(content.lstrip()):
         return None

@@ -61,7 +61,8 @@ def result_totals(result: Mapping[str, Any]) -> ClientTotals | None:
 def result_in(printed: Any) -> Mapping[str, Any] | None:
     """Return the last result in the output of `-p`: an object, an array, or stream-json lines."""
     if isinstance(printed, Mapping):
-        return printed if printed.get("type") == "result" else None
+        is_old = printed.get("role") == "system" and "cost_usd" in printed  # up to 0.2.114
+        return printed if printed.get("type") == "result" or is_old else None
     found = [result_in(item) for item in printed] if isinstance(printed, list) else []
     return next((result for result in reversed(found) if result is not None), None)
 

@@ -102,6 +102,8 @@ def hold_against(
 def _witness_of_dollars(account: ClientTotals, found: Explanation, billed: float | None) -> Witness:
     cause, evidence = found
     apart = None if billed is None or account.usd is None else account.usd - billed
+    if cause == "unknown" and apart is not None:
+        evidence = (*evidence, f"${account.usd:.4f} against the wire's ${billed:.4f}")
     evidence = _with_distance(cause, evidence, apart)
     return Witness(account.name, None, account.usd, Tokens(), cause, evidence, {}, apart)
 
@@ -157,7 +159,8 @@ class _Comparison:
                     if usd is None or self.claimed.usd is None:
                         return self._without_dollars(found, way, counted_in, base)
                     if _same(usd, self.claimed.usd):
-                        return found
+                        model = self._model_apart(way, counted_in, base)
+                        return self._with_model_apart(found, model) if model else found
                     unequal = unequal or (self.claimed.usd - usd, found[1][1:], counted_in)
         if unequal is None:
             return None
@@ -176,17 +179,9 @@ class _Comparison:
     ) -> Explanation:
         """Return what explains equal tokens if dollars cannot be compared, or not all of them."""
         cause, evidence = found
-        numbers = {number for number, _ in kept}
-        calls = (f for f in self.calls if f.call and f.call.sequence in numbers)
-        paid = usd_by_model([*calls, *self.uncaptured], way)
-        for model, usd in self.account.usd_by_model.items():
-            expected = paid.get(model_key(model))
-            if base is not None and expected is not None:
-                before = base.usd_by_model.get(model)
-                expected = expected + before if before is not None else None
-            if expected is not None and not _same(expected, usd):
-                differ = f"the dollars of {model} differ by ${usd - expected:+.4f}"
-                return "dollars", ("the tokens are equal by model", *evidence[1:], differ)
+        if apart := self._model_apart(way, kept, base):
+            return self._with_model_apart(found, apart)
+        paid = self._paid(way, kept)
         known = sum(usd for usd in paid.values() if usd is not None)
         if self.claimed.usd is not None and self.claimed.usd < known - _SAME_USD:
             less = f"${self.claimed.usd:.4f} is less than the ${known:.4f} of the priced models"
@@ -195,6 +190,35 @@ class _Comparison:
         if residual_agrees(cause):
             cause = "dollars-unknown"
         return cause, (*evidence, f"dollars are not compared: {why}")
+
+    @staticmethod
+    def _with_model_apart(found: Explanation, apart: str) -> Explanation:
+        return "dollars", ("the tokens are equal by model", *found[1][1:], apart)
+
+    def _model_apart(
+        self, way: Counting, kept: Sequence[tuple[int, ModelSums]], base: ClientTotals | None
+    ) -> str | None:
+        """Return which model's dollars differ from those of the calls, if one does."""
+        paid = self._paid(way, kept)
+        claimed: dict[str, float] = {}
+        before: dict[str, float] = {}
+        for sums, listed_usd in ((claimed, self.account), (before, base)):
+            for model, usd in (listed_usd.usd_by_model if listed_usd else {}).items():
+                sums[model_key(model)] = sums.get(model_key(model), 0.0) + usd
+        for model, usd in claimed.items():
+            expected = paid.get(model)
+            if base is not None and expected is not None:
+                expected = expected + before[model] if model in before else None
+            if expected is not None and not _same(expected, usd):
+                return f"the dollars of {model} differ by ${usd - expected:+.4f}"
+        return None
+
+    def _paid(
+        self, way: Counting, kept: Sequence[tuple[int, ModelSums]]
+    ) -> dict[str, float | None]:
+        numbers = {number for number, _ in kept}
+        calls = (f for f in self.calls if f.call and f.call.sequence in numbers)
+        return usd_by_model([*calls, *self.uncaptured], way)
 
     def _other_rates(self, kept: Sequence[tuple[int, ModelSums]]) -> tuple[str, ...]:
         """Return how the client priced the calls that its tokens cover."""

@@ -210,6 +210,15 @@ def test_the_clients_result_is_another_witness(folder: Path, tmp_path: Path, sha
     assert witness["evidence"][-1] == "dollars are not compared: a price is not known"
 
 
+def test_a_result_names_its_session(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "printed"
+    path.write_bytes(orjson.dumps({"type": "result", "total_cost_usd": 1.5, "session_id": SESSION}))
+    assert as_json(folder, "--result", str(path))["session_id"] == SESSION
+    path.write_bytes(orjson.dumps({"type": "result", "total_cost_usd": 1.5, "session_id": "other"}))
+    ran = run(folder, SESSION, "--result", str(path))
+    assert (ran.exit_code, f"of session other, not {SESSION}" in ran.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

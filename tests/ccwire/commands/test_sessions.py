@@ -400,3 +400,16 @@ def test_columns_that_only_captures_fill_are_left_out_without_one(tmp_path: Path
     assert not {"state", "size", "verdict", "exchanges"} & set(header.split())
     assert {"calls", "out", "cost", "version"} <= set(header.split())
     assert " - " not in row
+
+
+def test_the_lineage_has_a_column_if_a_session_has_one(tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    made = MadeSession(CAPTURED)
+    made.prompt("Go")
+    made.call()
+    made.write(tmp_path / "claude")
+    assert "lineage" not in table(tmp_path)[0]
+    made.system("compact_boundary", compactMetadata={"trigger": "manual"})
+    made.write(tmp_path / "claude")
+    header, row = table(tmp_path)
+    assert "lineage" in header and "compacted" in row

@@ -146,6 +146,15 @@ def test_a_cost_record_is_shown_and_compared_with_nothing(tmp_path: Path) -> Non
     assert result.exit_code == 0
 
 
+def test_a_result_is_shown_beside_the_transcript(tmp_path: Path) -> None:
+    path = tmp_path / "printed"
+    path.write_text('{"type": "result", "total_cost_usd": 0.2026}')
+    ran = _run(_made(tmp_path, final=False), "reconcile", SESSION, "--result", str(path))
+    text = " ".join(ran.stdout.split())
+    assert "result: $0.2026, where the transcript has ≥ $0.0" in text
+    assert ran.exit_code == 0
+
+
 def test_a_synthetic_line_stays_synthetic(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(output=10)

@@ -3,12 +3,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from correlate.transcript.about import About, read_about
 from correlate.transcript.conversation import read_conversation
 from correlate.transcript.lineage import HookRecords
 from correlate.transcript.locate import ClaudeDir
 from correlate.transcript.reader import read_transcript
-from lab.made_session import MadeSession
+from lab.made_session import MadeSession, iso
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 TODOS = [
@@ -77,6 +79,36 @@ def test_parallel_tools_are_no_rewinds(tmp_path: Path) -> None:
         made.tool_result(text)
         made.lines[-1]["parentUuid"] = asked
     made.call()
+    made.write(tmp_path)
+    assert about(tmp_path).rewinds == 0
+
+
+@pytest.mark.parametrize("parent", ["boundary", "unknown", "none"])
+def test_a_compaction_is_no_rewind(tmp_path: Path, parent: str) -> None:
+    """The summary and the command are written after the boundary, and have earlier times.
+
+    The boundary may name a parent that is not in the file; releases 1.0 write no boundary.
+    """
+    made = MadeSession(SESSION)
+    made.prompt("Go")
+    made.call()
+    if parent != "none":
+        last = made.lines[-1]["uuid"]
+        made.system("compact_boundary", compactMetadata={"trigger": "manual"})
+        named = last if parent == "boundary" else "not written"
+        made.lines[-1] |= {"parentUuid": None, "logicalParentUuid": named}
+    made.prompt("The summary.")
+    made.lines[-1]["isCompactSummary"] = True
+    if parent == "none":
+        made.lines[-1]["parentUuid"] = None
+    for text in ("Caveat", "<command-name>/compact</command-name>"):
+        made.prompt(text)
+        made.lines[-1]["timestamp"] = iso(made.now - 30)
+    made.prompt("Go on")
+    made.call()
+    made.prompt("Caveat")
+    made.lines[-1] |= {"isMeta": True, "timestamp": iso(made.now + 60)}
+    made.prompt("<command-name>/exit</command-name>")
     made.write(tmp_path)
     assert about(tmp_path).rewinds == 0
 

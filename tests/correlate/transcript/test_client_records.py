@@ -68,6 +68,28 @@ def test_todos_are_read_by_agent(tmp_path: Path) -> None:
     assert read_todos(tmp_path / "none", "s1") == {}
 
 
+def test_todos_of_the_oldest_clients_name_no_agent(tmp_path: Path) -> None:
+    (tmp_path / "todos").mkdir()
+    items = [{"content": "Mend", "status": "completed", "priority": "high", "id": "1"}]
+    (tmp_path / "todos" / "s1.json").write_bytes(orjson.dumps(items))
+    assert read_todos(tmp_path, "s1") == {"s1": (Todo("Mend", "completed", None),)}
+
+
+def test_tasks_have_a_file_each_in_a_folder_of_the_session(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks" / "s1"
+    folder.mkdir(parents=True)
+    for number, subject in ((10, "Sweep"), (2, "Paint"), (1, "Mend")):
+        task = {"id": str(number), "subject": subject, "status": "pending", "blocks": []}
+        (folder / f"{number}.json").write_bytes(orjson.dumps(task))
+    (folder / ".lock").touch()
+    (folder / "3.json").write_text("{half")
+    (folder / "4.json").write_text("[]")
+    found = read_todos(tmp_path, "s1")
+    assert [todo.content for todo in found["s1"]] == ["Mend", "Paint", "Sweep"]
+    assert read_todos(tmp_path, "s2") == {}
+    assert read_todos(tmp_path, "../tasks/s1") == {}
+
+
 def test_a_plan_is_found_by_slug_and_never_outside_its_folder(tmp_path: Path) -> None:
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "calm-roof.md").write_text("# Plan")

@@ -77,6 +77,27 @@ def test_equal_tokens_at_another_price_do_not_agree() -> None:
     assert witness.evidence == ("the tokens are equal by model, the dollars differ by $+0.0100",)
 
 
+def test_the_dollars_of_each_model_are_compared() -> None:
+    usage = {MODEL: {"outputTokens": 30, "costUSD": worth({"output_tokens": 30})}}
+    result = {"type": "result", "total_cost_usd": usage[MODEL]["costUSD"], "modelUsage": usage}
+    said = result_totals(result)
+    assert said is not None
+    assert hold_against(said, [finding(30)], (), (), earlier_unseen=False).agrees
+    usage[MODEL]["costUSD"] += 0.01
+    said = result_totals(result)
+    assert said is not None
+    witness = hold_against(said, [finding(30)], (), (), earlier_unseen=False)
+    assert (witness.cause, witness.explained) == ("dollars", False)
+    assert witness.evidence[-1].endswith("differ by $+0.0100")
+
+
+def test_a_cost_without_tokens_that_differs_is_named_with_that_of_the_wire() -> None:
+    said = ClientTotals("result", None, 0.1816)
+    witness = hold_against(said, [finding(30)], (), (), earlier_unseen=False)
+    assert (witness.cause, witness.explained) == ("unknown", False)
+    assert witness.evidence[-1] == f"$0.1816 against the wire's ${worth({'output_tokens': 30}):.4f}"
+
+
 def test_a_model_priced_at_the_rates_of_another_is_a_rule_of_the_client() -> None:
     sonnet = "claude-sonnet-4-5-20250929"
     counts = {"input_tokens": 300, "output_tokens": 30_000}
