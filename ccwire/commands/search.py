@@ -5,10 +5,12 @@ import os
 import shlex
 import signal
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 import click
 
@@ -40,6 +42,7 @@ from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd, firs
 
 _LIMIT = "50"
 _WORTH_A_PROCESS = 64 << 20  # bytes
+_WORTH_A_POOL = 0.1  # seconds; what is not searched by then takes longer than starting processes
 
 
 def _bytes(text: str) -> int:
@@ -203,20 +206,26 @@ def _sources(
 
 
 def _searched(sources: list[Source], query: Query) -> Iterator[SessionHits]:
-    """Search in several processes if there is much to search; Ctrl-C ends them quietly."""
+    """Search in several processes if it takes long; Ctrl-C ends them quietly.
+
+    Sizes alone do not decide: a packed session of a megabyte may have been a hundred.
+    """
     sizes = {source.session_id: _size(source) for source in sources}
     total, cores = sum(sizes.values()), os.cpu_count() or 1
     work = partial(search_session, query=query, clean=redacted)
+    left = deque(sources)
+    alone_until = monotonic() + (_WORTH_A_POOL if total < _WORTH_A_PROCESS else 0.0)
     with progress_bar("Searching", total) as advance:
-        if total < _WORTH_A_PROCESS or cores < 2 or len(sources) < 2:
-            for source in sources:
-                yield work(source)
-                advance(sizes[source.session_id])
+        while left and (cores < 2 or len(left) < 2 or monotonic() < alone_until):
+            found = work(left.popleft())
+            yield found
+            advance(sizes[found.session_id])
+        if not left:
             return
         method = "fork" if sys.platform == "linux" else "spawn"
         context = multiprocessing.get_context(method)
         with context.Pool(cores, _leave_interrupts_to_parent) as pool:
-            for found in pool.imap(work, sources):
+            for found in pool.imap(work, left):
                 yield found
                 advance(sizes[found.session_id])
 

@@ -5,7 +5,6 @@ is ruled out if no range of it, and no place where two of its ranges meet, has t
 """
 
 from bisect import bisect_left
-from itertools import pairwise
 from pathlib import Path
 
 from ccwire.wire.pack.files import FileKey, PackDamaged
@@ -70,40 +69,50 @@ def _possible(segment: Segment, pattern: Pattern) -> set[FileKey]:
     return found
 
 
+type _Range = tuple[int, int]  # start and length
+_NOTHING = (0, 0)
+
+
 class _SearchedStream:
     """A stream's content, and where in it the needle is."""
 
     def __init__(self, data: bytes, needle: bytes, places: list[int]) -> None:
         self._data, self._needle, self._places = data, needle, places
-        self._plain: set[tuple[int, int]] = set()  # joints that are known not to have the needle
+        # Ranges in a row that are known not to have the needle across them: requests repeat most.
+        self._plain: set[tuple[_Range, _Range, _Range]] = set()
 
-    def may_match(self, ranges: list[tuple[int, int]]) -> bool:
+    def may_match(self, ranges: list[_Range]) -> bool:
         """Whether a file of these ranges contains the needle."""
         size = len(self._needle)
-        if min([length for _, length in ranges[1:-1]], default=size) < size:
-            # The needle may be in more than two ranges.
-            parts = (self._data[start : start + length] for start, length in ranges)
-            return self._needle in b"".join(parts)
         if self._places and any(self._is_in(*place) for place in ranges):
             return True
-        joints = ((a, b) for a, b in pairwise(ranges) if (a[0] + a[1], b[0]) not in self._plain)
-        return any(self._is_across(*a, *b) for a, b in joints)
+        is_short = bytes([length < size for _, length in ranges])
+        if b"\1\1" in is_short:  # the needle may be in more than three ranges
+            parts = [self._data[start : start + length] for start, length in ranges]
+            return self._needle in b"".join(parts)
+        rows = set(zip(ranges, ranges[1:], [*ranges[2:], _NOTHING], strict=False)) - self._plain
+        if any(self._needle in self._window(*row) for row in rows):
+            return True
+        self._plain |= rows
+        return False
 
     def _is_in(self, start: int, length: int) -> bool:
         at = bisect_left(self._places, start)
         fits = at < len(self._places)
         return fits and self._places[at] + len(self._needle) <= start + length
 
-    def _is_across(self, start: int, length: int, next_start: int, next_length: int) -> bool:
-        kept = len(self._needle) - 1
-        end = start + length
-        before = self._data[max(start, end - kept) : end]
-        found = (
-            self._needle in before + self._data[next_start : next_start + min(kept, next_length)]
-        )
-        if not found and min(length, next_length) >= kept:
-            self._plain.add((end, next_start))
-        return found
+    def _window(self, first: _Range, second: _Range, third: _Range) -> bytes:
+        """Return the text around the end of the first range; the next row has that of the second.
+
+        The needle may go on in the third range only if the second is shorter.
+        """
+        data, kept = self._data, len(self._needle) - 1
+        end = first[0] + first[1]
+        window = data[max(first[0], end - kept) : end]
+        window += data[second[0] : second[0] + min(kept, second[1])]
+        if second[1] <= kept:
+            window += data[third[0] : third[0] + min(kept, third[1])]
+        return window
 
 
 def _searched(segment: Segment, stream: int, pattern: Pattern) -> _SearchedStream | None:

@@ -22,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 import zstandard
@@ -169,17 +169,22 @@ class Segment:
         return name in self._lines
 
     def entry(self, name: str) -> PackedFile:
-        return self._parsed(name)[0]
+        listed, size, mtime_ns, sha256, _ = self._listed(name)
+        return packed_file(
+            {"name": listed, "size": size, "mode": MODE, "mtime_ns": mtime_ns, "sha256": sha256},
+            self.path.name,
+        )
 
     def ranges(self, name: str) -> list[tuple[int, int]]:
         """Return where in its stream a file's content is: starts and lengths."""
-        return self._parsed(name)[1]
+        *_, numbers = self._listed(name)
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes; raise PackDamaged if they are not what they were."""
-        entry, ranges = self._parsed(name)
+        entry = self.entry(name)
         try:
-            data = self.content(stream_of(name), ranges)
+            data = self.content(stream_of(name), self.ranges(name))
         except PackDamaged as damage:
             raise PackDamaged(f"{name} cannot be read: {damage}") from damage
         return check(entry, data, self.path.name)
@@ -289,25 +294,28 @@ class Segment:
             start = end + 1
         self.is_damaged |= start < len(data)
 
-    def _parsed(self, name: str) -> tuple[PackedFile, list[tuple[int, int]]]:
+    def _listed(self, name: str) -> tuple[str, Any, Any, Any, list[int]]:
+        """Return what the index has of a file; starts and lengths of its ranges come last."""
         pack, line = self.path.name, self._lines[name]
-        with open_regular(self.path, follow=False, buffering=0) as file:
-            text = self._block(file, INDEX, line.block)[line.start : line.end]
+        text = self._index_block(line.block)[line.start : line.end]
         try:
             listed, size, mtime_ns, sha256, numbers = orjson.loads(text)
-            ranges = list(zip(numbers[::2], numbers[1::2], strict=True))
+            is_sound = set(map(type, numbers)) <= {int} and (
+                min(numbers, default=0) >= 0 and max(numbers, default=0) <= LARGEST_PACK
+            )
+            fits = is_sound and len(numbers) % 2 == 0 and sum(numbers[1::2]) == size
         except (ValueError, TypeError, LookupError) as error:
             raise PackDamaged(f"{pack} lists {name} in an unknown form") from error
-        entry = packed_file(
-            {"name": listed, "size": size, "mode": MODE, "mtime_ns": mtime_ns, "sha256": sha256},
-            pack,
-        )
-        is_sound = set(map(type, numbers)) <= {int} and (
-            min(numbers, default=0) >= 0 and max(numbers, default=0) <= LARGEST_PACK
-        )
-        if not is_sound or sum(length for _, length in ranges) != size or listed != name:
+        if not fits or listed != name:
             raise PackDamaged(f"{pack} lists {name} with ranges that do not fit its size")
-        return entry, ranges
+        return listed, size, mtime_ns, sha256, numbers
+
+    def _index_block(self, number: int) -> bytes:
+        data = _CACHE.get((self._number, INDEX, number))
+        if data is None:
+            with open_regular(self.path, follow=False, buffering=0) as file:
+                data = self._block(file, INDEX, number)
+        return data
 
     def _range(self, file: BinaryIO, stream: int, start: int, length: int) -> Iterator[bytes]:
         """Yield a range of a stream, which may begin in one block and end in a later one."""
