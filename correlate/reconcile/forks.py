@@ -17,6 +17,7 @@ from correlate.captures.content import CaptureFiles, body_of
 from correlate.captures.folder import read_exchanges
 from correlate.captures.sessions import Captured, sessions_of
 from correlate.reconcile.result import Origin
+from correlate.transcript.lineage import is_copy
 from correlate.transcript.lines import parse_line, telling_lines
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.turns import Turn
@@ -98,19 +99,26 @@ class ForkOrigins:
         return self._captured
 
     def _in_transcripts(self, wanted: list[str], files: SessionFiles) -> dict[str, Origin]:
-        """Search transcripts that are not newer: the file written last is the copy."""
+        """Search transcripts that this one may be a copy of.
+
+        A file may show that it is a copy, else it is the one of two that was written last: the
+        origin may have been continued later.
+        """
         found: dict[str, Origin] = {}
         written = max(map(_written, files.main), default=None)
         if written is None:
             return found
+        is_shown = any(map(is_copy, files.main))
         for path in self._claude.siblings(files):
-            if _written(path) > written:
+            if _written(path) > written and not is_shown:
                 continue
             ids = self._ids_in(path)
-            for message_id in wanted:
-                if message_id in ids and message_id not in found:
-                    evidence = f"same ids as {path.name}:{ids[message_id]}"
-                    found[message_id] = Origin(path.stem, evidence)
+            shared = [name for name in wanted if name in ids and name not in found]
+            if not shared or (is_copy(path) and (not is_shown or _written(path) > written)):
+                continue
+            for message_id in shared:
+                evidence = f"same ids as {path.name}:{ids[message_id]}"
+                found[message_id] = Origin(path.stem, evidence)
             if len(found) == len(wanted):
                 break
         return found

@@ -66,7 +66,7 @@ class FirstAnswers:
             return None
         same = {*self._in(path.parent).get(first, []), path}
         if len(same) > 1:
-            same = {other for other in same if not _is_copy(other)} or same
+            same = {other for other in same if not is_copy(other)} or same
         written = {other: at for other in same if (at := _written(other)) is not None}
         if not written or _written(path) is None:
             return None
@@ -112,7 +112,7 @@ def first_compaction(path: Path) -> bytes | None:
     return None
 
 
-def _is_copy(path: Path) -> bool:
+def is_copy(path: Path) -> bool:
     """Whether a file shows that its first answer was copied into it.
 
     The copying client may write a line of its own time before the copied ones, and 2.0.73 keeps the
