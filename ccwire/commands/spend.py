@@ -161,8 +161,8 @@ def _notes(spend: _Spend) -> list[str]:
     total, notes = spend.total, []
     if count := total.by_finality["lower-bound"]:
         notes.append(
-            f"≥ {_calls(count)} only with the usage of the answer's start (a transcript line or a"
-            " stream without a stop reason): output tokens are at least these."
+            f"≥ {_calls(count)}, perhaps only with the usage of the answer's start (a transcript"
+            " line or a stream without a stop reason): output tokens are at least these."
         )
     if count := total.by_finality["unknown"]:
         notes.append(f"{_calls(count)} without any usage: not in the sums.")

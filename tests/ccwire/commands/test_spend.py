@@ -88,7 +88,7 @@ def test_a_placeholder_is_a_lower_bound_and_the_notes_give_the_reason(tmp_path: 
     found = _spend(tmp_path)
     assert found["total"]["exact_usd"] == 0
     assert found["total"]["lower_bound_usd"] > 0
-    assert found["notes"][0].startswith("≥ 2 calls only with the usage of the answer's start")
+    assert found["notes"][0].startswith("≥ 2 calls, perhaps only with the usage of the")
     assert "≥$" in _run(tmp_path)
 
 
