@@ -44,7 +44,7 @@ def answer_json(
         "text": chosen.text,
         "parts": list(chosen.parts),
         "is_error": chosen.is_error,
-        "stop_reason": chosen.stop_reason,
+        "stop_reason": chosen.stop_reason or _served_stop_reason(content, chosen),
         "model": chosen.model,
         "turns": len(counted),
         "calls": len(used),
@@ -54,6 +54,12 @@ def answer_json(
         "finality": _least([one.finality for one in used]),
         "from": content.source,
     }
+
+
+def _served_stop_reason(content: SessionContent, chosen: PromptAnswer) -> str | None:
+    """Return that of the wire: some releases write none into their transcripts."""
+    named = (c for c in content.exchanges if c.message_id and c.message_id == chosen.message_id)
+    return next((call.stop_reason for call in named if call.complete), None)
 
 
 def _used(content: SessionContent) -> Iterator[_Used]:

@@ -115,6 +115,20 @@ def test_a_placeholder_is_a_lower_bound(tmp_path: Path) -> None:
     answers = content.answers()
     account = answer_json(content, answers, answers[0], alone=False)
     assert (account["finality"], account["usage"]["output_tokens"]) == ("lower-bound", 2)
+    assert account["stop_reason"] is None
+
+
+def test_what_a_placeholder_lacks_is_taken_from_the_wire(tmp_path: Path) -> None:
+    session = MadeSession(SESSION, final=False)
+    session.prompt("first")
+    session.call(texts=("one",), output=100)
+    session.write(tmp_path, tmp_path / "captures")
+    claude = ClaudeDir(tmp_path)
+    content = SessionReader(SESSION, tmp_path / "captures" / SESSION, claude).read()
+    answers = content.answers()
+    account = answer_json(content, answers, answers[0], alone=False)
+    assert (account["finality"], account["usage"]["output_tokens"]) == ("exact", 100)
+    assert account["stop_reason"] == "end_turn"
 
 
 def test_the_second_text_of_an_answer_is_waited_for(tmp_path: Path) -> None:
