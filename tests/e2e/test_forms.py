@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from addon.storage.packing.pack import pack_session, pack_some, unpack_session
 from addon.storage.packing.segments import SegmentWriter
 from ccwire.cli import COMMANDS, main
+from ccwire.kept_output import KEPT
 from ccwire.wire.pack.files import exchange_files
 from ccwire.wire.pack.reader import segments
 from correlate.captures.folder import read_exchanges
@@ -142,7 +143,7 @@ def _outputs(recorded: Recorded, tmp: Path) -> Iterator[tuple[str, str]]:
             written = "".join(
                 f"{path.relative_to(tmp)}\n{path.read_text(errors='replace')}"
                 for path in sorted(tmp.rglob("*"))
-                if path.is_file()
+                if path.is_file() and path.name != KEPT  # written only if no file is recent
             )
             output = (ran.output + written).replace(str(tmp), "TMP")
             yield command, _SIZE.sub("SIZE", output)
