@@ -22,7 +22,7 @@ from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.captures.size import folder_bytes
 from correlate.transcript.finality import Finality
 from correlate.transcript.lineage import FirstAnswers, HookRecords, lineage_of
-from correlate.transcript.locate import ClaudeDir, first_cwd, first_time
+from correlate.transcript.locate import ClaudeDir, first_cwd, first_time, last_time
 from correlate.transcript.reader import Transcript, read_transcript
 from correlate.transcript.titles import title_of
 
@@ -164,17 +164,26 @@ class SessionHead:
 
     @property
     def last_seen(self) -> float | None:
+        return self._seen or (_written(self.transcript) if self.transcript else None)
+
+    @property
+    def _seen(self) -> float | None:
         return (
             (self.manifest.last_seen if self.manifest else None)
             or (self.live.updated_at if self.live else None)
             or (self.entry.seen_at if self.entry else None)
-            or (_written(self.transcript) if self.transcript else None)
         )
 
     @property
     def duration(self) -> float | None:
-        started, last = self.found_started(), self.last_seen
+        started, last = self.found_started(), self.found_last_seen()
         return max(0.0, last - started) if started is not None and last is not None else None
+
+    def found_last_seen(self) -> float | None:
+        """Return the end, from the transcript if nothing else knows it: a copy has another time."""
+        if self._seen is None and self.transcript and (at := last_time(self.transcript)):
+            return at
+        return self.last_seen
 
     def found_project(self) -> str | None:
         """Return the project, from the transcript if nothing else names it."""
@@ -356,7 +365,7 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
         state=_state(entry, live),
         pid=(live.pid if live else None) or (entry.pid if entry else None),
         started=session.found_started(),
-        last_seen=session.last_seen,
+        last_seen=session.found_last_seen(),
         duration_seconds=session.duration,
         captured=session.folder is not None,
         bytes=folder_bytes(session.folder) if session.folder else 0,

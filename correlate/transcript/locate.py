@@ -13,6 +13,7 @@ from pathlib import Path
 from ccwire.wire.json_text import parse_json
 from ccwire.wire.regular_file import open_regular
 from ccwire.wire.times import instant
+from correlate.transcript.lines import parse_line
 
 _AGENT = re.compile(r"agent-(.+)\.jsonl")
 SLUG_LENGTH = 200
@@ -194,6 +195,23 @@ def first_time(path: Path) -> float | None:
     """Return the first `timestamp` in the file."""
     found = _first(path, _TIME_IN_LINE)
     return None if found is None else instant(found.decode("utf-8", "replace"))
+
+
+def last_time(path: Path) -> float | None:
+    """Return the `timestamp` of the last line that has one, near the end of the file."""
+    try:
+        with open_regular(path) as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _HEAD))
+            lines = file.read().splitlines()[size > _HEAD :]  # the first one may be cut
+    except OSError:
+        return None
+    for line in reversed(lines):
+        record = parse_line(line)
+        at = None if isinstance(record, str) else instant(record.get("timestamp"))
+        if at is not None:
+            return at
+    return None
 
 
 def main_transcripts(folder: Path) -> list[Path]:

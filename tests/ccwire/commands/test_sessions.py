@@ -413,3 +413,17 @@ def test_the_lineage_has_a_column_if_a_session_has_one(tmp_path: Path) -> None:
     made.write(tmp_path / "claude")
     header, row = table(tmp_path)
     assert "lineage" in header and "compacted" in row
+
+
+def test_a_copied_transcript_has_the_duration_of_its_lines(tmp_path: Path) -> None:
+    made = MadeSession(WRITTEN)
+    made.prompt("Please look.")
+    made.call()
+    path = made.write(tmp_path / "claude")
+    os.utime(path, (made.now + 900_000, made.now + 900_000))
+    (tmp_path / "captures").mkdir()
+    where = ["--captures", str(tmp_path / "captures"), "--claude-dir", str(tmp_path / "claude")]
+    result = CliRunner().invoke(main, ["sessions", "--json", *where])
+    (row,) = json.loads(result.stdout)["sessions"]
+    assert row["duration_seconds"] < 10
+    assert row["last_seen"] < made.now + 10

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from correlate.transcript.locate import ClaudeDir, first_cwd, slug_of
+from correlate.transcript.locate import ClaudeDir, first_cwd, last_time, slug_of
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 
@@ -111,3 +111,13 @@ def test_every_session_with_a_transcript_is_listed_once(tmp_path: Path) -> None:
     touch(tmp_path / "sessions" / "two.jsonl")
     touch(tmp_path / "sessions" / "4242.json")
     assert list(ClaudeDir(tmp_path).session_ids()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("padding", [0, 1 << 17])
+def test_the_last_time_is_that_of_the_last_line_that_has_one(tmp_path: Path, padding: int) -> None:
+    said = '{"type":"user","x":"%s","timestamp":"2026-11-01T00:00:00Z"}\n' % ("x" * padding)
+    inner = '{"timestamp":"2026-11-01T00:00:09.5Z","data":{"timestamp":"2099-01-01T00:00:00Z"}}\n'
+    end = '{"type":"summary"}\n{"timestamp":"2030-01'
+    assert last_time(touch(tmp_path / "a.jsonl", said + inner + end)) == 1793491209.5
+    assert last_time(touch(tmp_path / "b.jsonl", end)) is None
+    assert last_time(tmp_path / "none.jsonl") is None
