@@ -17,6 +17,7 @@ from addon.storage.home import CAPTURES, find_home
 from addon.storage.mounts import device_of, real_path, state_of
 from addon.storage.registry import forget, registered
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
+from ccwire.wire.regular_file import is_file
 from correlate.captures.folder import session_folders
 
 CAPTURES_VARIABLE = "CCWIRE_CAPTURES"
@@ -59,7 +60,7 @@ class CaptureFolders:
     def unknown(self) -> list[Path]:
         """The folders of calls that no evidence ties to a session."""
         found = (folder / UNKNOWN for folder in self.folders)
-        return [folder for folder in found if _is_file(folder / EXCHANGES)]
+        return [folder for folder in found if is_file(folder / EXCHANGES)]
 
     def warn_of_copies(self, sessions: Iterable[str]) -> None:
         """Print which other folders have the same sessions."""
@@ -154,11 +155,6 @@ def _sessions_here() -> list[Path]:
         return session_folders(_HERE)
     except OSError:
         return []
-
-
-def _is_file(path: Path) -> bool:
-    # Unlike `Path.is_file`, it never raises.
-    return os.path.isfile(path)  # noqa: PTH113
 
 
 def _times(files: Iterable[Path]) -> Iterator[float]:

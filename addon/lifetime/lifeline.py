@@ -29,7 +29,7 @@ def run_tied(main: Callable[[], object], parent: int, folder: str) -> None:
     held = Path(folder) if folder else None
     try:
         threading.Thread(target=_stop_at_end, args=(held,), daemon=True).start()
-        _stop_on_death_of(parent)
+        stop_on_death_of(parent)
         if held is not None:
             scratch.hold(held)
             tempfile.tempdir = folder
@@ -57,7 +57,8 @@ def _stop_at_end(held: Path | None) -> None:
     os._exit(1)
 
 
-def _stop_on_death_of(parent: int) -> None:
+def stop_on_death_of(parent: int) -> None:
+    """Send this process SIGTERM when its parent ends; only Linux can tell."""
     if sys.platform == "linux":
         import ctypes  # slow to import, and present in mitmproxy's own process only
 

@@ -14,10 +14,11 @@ from time import monotonic
 
 import click
 
+from addon.lifetime.lifeline import stop_on_death_of
 from ccwire.capture_folders import CaptureFolders, last_written
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.hints import session_command
-from ccwire.output.redacted import redacted
+from ccwire.output.redacted import redacted_values
 from ccwire.output.search import count_json, hit_json, print_counts, print_hit
 from ccwire.output.tables import numbered, progress_bar
 from ccwire.output.terminal import console, echo, print_json
@@ -32,7 +33,7 @@ from ccwire.session_filters import (
     until_option,
 )
 from ccwire.wire.format import UNKNOWN
-from correlate.captures.folder import read_manifest
+from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.captures.size import folder_bytes
 from correlate.search.pattern import Pattern, PatternError
 from correlate.search.session import Hit, Query, SessionHits, Source, search_session
@@ -128,7 +129,10 @@ def command(
         context=context,
     )
     chosen = SessionFilter(since=since, until=until, project=project)
-    wanted = [find_session(name, captures, claude_dir).session_id for name in sessions]
+    wanted = [
+        UNKNOWN if name == UNKNOWN else find_session(name, captures, claude_dir).session_id
+        for name in sessions
+    ]
     sources = list(_sources(captures, claude_dir, wanted, chosen))
     most = None if only_count else limit
     try:
@@ -198,9 +202,12 @@ def _sources(
             if not chosen.project.matches(cwd):
                 continue
         found.append((last, Source(session_id, tuple(folders.get(session_id, ())), files)))
-    if not wanted and not chosen.narrows:
-        nothing = SessionFiles(UNKNOWN)
-        found += [(last_written(f), Source(UNKNOWN, (f,), nothing)) for f in captures.unknown]
+    if (UNKNOWN in wanted or not wanted) and chosen.project is None:
+        for place in captures.unknown:
+            times = [call.started for call in read_exchanges(place)]
+            if chosen.fits_time(min(times, default=None), max(times, default=None)):
+                nothing = SessionFiles(UNKNOWN)
+                found.append((last_written(place), Source(UNKNOWN, (place,), nothing)))
     found.sort(key=lambda item: item[0], reverse=True)
     yield from (source for _, source in found)
 
@@ -212,7 +219,7 @@ def _searched(sources: list[Source], query: Query) -> Iterator[SessionHits]:
     """
     sizes = {source.session_id: _size(source) for source in sources}
     total, cores = sum(sizes.values()), os.cpu_count() or 1
-    work = partial(search_session, query=query, clean=redacted)
+    work = partial(search_session, query=query, clean=redacted_values)
     left = deque(sources)
     alone_until = monotonic() + (_WORTH_A_POOL if total < _WORTH_A_PROCESS else 0.0)
     with progress_bar("Searching", total) as advance:
@@ -224,14 +231,16 @@ def _searched(sources: list[Source], query: Query) -> Iterator[SessionHits]:
             return
         method = "fork" if sys.platform == "linux" else "spawn"
         context = multiprocessing.get_context(method)
-        with context.Pool(cores, _leave_interrupts_to_parent) as pool:
+        with context.Pool(cores, _as_worker, (os.getpid(),)) as pool:
             for found in pool.imap(work, left):
                 yield found
                 advance(sizes[found.session_id])
 
 
-def _leave_interrupts_to_parent() -> None:
+def _as_worker(parent: int) -> None:
+    """Leave Ctrl-C to the parent, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stop_on_death_of(parent)
 
 
 def _collected(searched: Iterator[SessionHits], most: int | None) -> tuple[list[SessionHits], bool]:

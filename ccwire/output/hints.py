@@ -1,13 +1,16 @@
 """What tells the user how to go on: commands that work as printed, for the same folders."""
 
 import os
+import re
 import shlex
 from pathlib import Path
 
 from ccwire.capture_folders import CaptureFolders, chosen_folder
 from ccwire.command_name import command_line
+from ccwire.wire.format import UNKNOWN, is_run_id, short_id
 from ccwire.wire.format import claude_dir as default_claude_dir
-from ccwire.wire.format import short_id
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-.*")  # its start is hardly ever that of another
 
 
 def session_command(
@@ -17,7 +20,7 @@ def session_command(
     given = captures.folders[0] if captures.is_given else None
     if given == chosen_folder(None, os.environ):
         given = None  # the environment still has it
-    words = f"{command} {short_id(session_id)}{f' {more}' if more else ''}"
+    words = f"{command} {_name(session_id)}{f' {more}' if more else ''}"
     return command_line(words + folder_options(given, claude_dir))
 
 
@@ -27,3 +30,9 @@ def folder_options(captures: Path | None, claude_dir: Path) -> str:
     if claude_dir != default_claude_dir(None, os.environ):
         options += f" --claude-dir {shlex.quote(str(claude_dir))}"
     return options
+
+
+def _name(session_id: str) -> str:
+    """Return how to name a session in a command: in short, if that is enough."""
+    is_enough = is_run_id(session_id) or session_id == UNKNOWN or _UUID.fullmatch(session_id)
+    return shlex.quote(short_id(session_id) if is_enough else session_id)

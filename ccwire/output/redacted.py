@@ -37,11 +37,14 @@ def redacted(text: str) -> str:
 def redacted_values(value: Any) -> Any:
     """Return plain values with every string redacted, names of fields included.
 
-    Most contain no secret: their JSON is searched as one text first.
+    A name may show that its value is a secret. Most contain none: their JSON is searched as one
+    text first.
     """
+    if isinstance(value, str):
+        return redacted(value)
     if is_raw() or not _is_suspect(dump(value)):
         return value
-    return _each(value, {})
+    return _each(_redactor().value(value), {})
 
 
 def is_raw() -> bool:

@@ -37,6 +37,11 @@ def read_regular(path: Path, *, follow: bool = True) -> bytes:
         return file.read()
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file; unlike `Path.is_file`, False where that may not be looked up."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def insist_on_regular(descriptor: int, path: Path) -> None:
     """Raise OSError unless the open file is a regular one."""
     mode = os.fstat(descriptor).st_mode

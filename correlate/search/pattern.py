@@ -5,6 +5,7 @@ that every writer of JSON leaves as it is; where there is none, every file is pa
 """
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from re import _constants, _parser  # type: ignore[attr-defined]
@@ -13,7 +14,7 @@ from typing import Any
 # Characters that every writer of JSON writes as they are; some escape quotes, slashes or `<`.
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;!?()\[\]{}#@%*|~^$-]+")
 
-_GLOBAL_FLAGS = re.compile(r"((?:\(\?[a-zA-Z]+\))?)(.*)", re.DOTALL)
+_GLOBAL_FLAGS = re.compile(r"((?:\(\?[a-zA-Z]+\))*)(.*)", re.DOTALL)
 _FOLDED = re.compile("[iksIKS]")  # letters that other letters than ASCII ones are equal to
 
 
@@ -51,9 +52,12 @@ def _compiled(pattern: Pattern) -> re.Pattern[str]:
     text = pattern.given if pattern.regex else f"(?{scope}:{re.escape(pattern.given)})"
     if pattern.word:
         flags, text = _GLOBAL_FLAGS.fullmatch(text).groups()  # type: ignore[union-attr]
-        text = rf"{flags}(?<!\w)(?:{text})(?!\w)"
+        end = "\n" if "x" in flags else ""  # of a comment
+        text = rf"{flags}(?<!\w)(?:{text}{end})(?!\w)"
     try:
-        return re.compile(text, re.MULTILINE | (re.IGNORECASE if pattern.ignore_case else 0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a later Python may take otherwise
+            return re.compile(text, re.MULTILINE | (re.IGNORECASE if pattern.ignore_case else 0))
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"not a regular expression: {error}") from None
 
@@ -69,7 +73,9 @@ def _needle(pattern: Pattern) -> bytes | None:
 
 def _required(pattern: Pattern) -> list[str]:
     """Return the literals that every match of a regular expression contains, if any is known."""
-    parsed = _parser.parse(pattern.given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parsed = _parser.parse(pattern.given)
     if parsed.state.flags & (re.IGNORECASE | re.LOCALE):
         return []
     return "".join(_characters(parsed)).split("\0")

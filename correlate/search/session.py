@@ -1,13 +1,16 @@
 """Search one session: its calls in order, then its transcript; each text is reported once.
 
 A text that the wire has is reported with the call in which it first appeared. Files and lines are
-parsed only if their bytes may contain a match. What matched is redacted and must match again.
+parsed only if their bytes may contain a match. What matched is redacted, together with the names
+of its fields, and must match again, beside what was redacted.
 """
 
 import hashlib
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from correlate.search.texts import (
     OTHER,
     FoundText,
     answer_texts,
+    leaves,
     note_tools,
     record_texts,
     request_texts,
@@ -34,7 +38,7 @@ from correlate.search.time_limit import TimeLimit
 from correlate.transcript.lines import parse_line
 from correlate.transcript.locate import AgentFile, SessionFiles
 
-Clean = Callable[[str], str]
+Clean = Callable[[Any], Any]  # redacts a text, or a value with the names of its fields
 
 _MARK = re.compile(r"<redacted:[^>]*>")
 _TOOL_USE = b'tool_use"'
@@ -54,13 +58,12 @@ class Query:
     context: int = 0
 
     def fits(self, found: FoundText) -> bool:
+        """Whether a text has the role and the tool; its size is that after redacting."""
         if self.roles and found.role not in self.roles:
             return False
-        if self.tools and found.tool not in self.tools:
-            return False
-        if self.larger is None and self.smaller is None:
-            return True
-        size = len(found.text.encode("utf-8", "surrogatepass"))
+        return not self.tools or found.tool in self.tools
+
+    def fits_size(self, size: int) -> bool:
         is_large = self.larger is None or size > self.larger
         return is_large and (self.smaller is None or size < self.smaller)
 
@@ -119,7 +122,7 @@ def search_session(source: Source, query: Query, clean: Clean) -> SessionHits:
     limit = TimeLimit()
     search = _Search(source, query, clean, limit)
     with limit.ticking():
-        for folder in source.folders if not query.types else ():
+        for folder in sorted(source.folders, key=_began) if not query.types else ():
             search.capture(folder)
         search.transcripts()
     return search.found
@@ -129,6 +132,8 @@ class _Search:
     def __init__(self, source: Source, query: Query, clean: Clean, limit: TimeLimit) -> None:
         self._source, self._query, self._clean, self._limit = source, query, clean, limit
         self._seen: set[bytes] = set()
+        self._holder: Any = None  # the last value that was redacted as a whole
+        self._of_holder: list[str] = []
         self.found = SessionHits(source.session_id)
 
     def capture(self, folder: Path) -> None:
@@ -147,7 +152,8 @@ class _Search:
                 self.found.unreadable.append(files.name(key) or f"{number:04d}_{direction}")
                 continue
             is_answer = direction == "resp"
-            texts = answer_texts(file.get("message")) if is_answer else request_texts(body_of(file))
+            body = body_of(file)
+            texts = answer_texts(file.get("message"), body) if is_answer else request_texts(body)
             for one in texts:
                 self._take(one, _place(folder, number, calls.get(number), is_answer, one))
         self.found.unreadable += [path.name for path in files.damaged()]
@@ -214,9 +220,15 @@ class _Search:
             return
         if not self._is_new(one.text):
             return
-        words = self._clean(one.text)
+        words = self._cleaned(one)
+        size = len(words.encode("utf-8", "surrogatepass"))
+        if not self._query.fits_size(size):
+            return
         with self._limit:
-            lines, times = matching_lines(words, compiled.finditer(words), self._query.context)
+            found = compiled.finditer(words)
+            if words != one.text:
+                found = _beside_marks(words, found)
+            lines, times = matching_lines(words, found, self._query.context)
         if not times:
             return
         plain = _MARK.sub("<redacted>", words)
@@ -228,17 +240,42 @@ class _Search:
                 role=one.role,
                 tool=one.tool,
                 matches=times,
-                size=len(words.encode("utf-8", "surrogatepass")),
+                size=size,
                 lines=lines,
                 **place,
             )
         )
+
+    def _cleaned(self, one: FoundText) -> str:
+        """Return the text without its secrets; an empty one if its holder has fewer texts then."""
+        if one.holder is None:
+            return str(self._clean(one.text))
+        if self._holder is not one.holder:
+            self._holder = one.holder
+            self._of_holder = list(leaves(self._clean(one.holder)))
+        return self._of_holder[one.leaf] if one.leaf < len(self._of_holder) else ""
 
     def _is_new(self, words: str) -> bool:
         digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         is_new = digest not in self._seen
         self._seen.add(digest)
         return is_new
+
+
+def _beside_marks(words: str, matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """Yield the matches that have nothing in common with what was redacted."""
+    marks = deque(mark.span() for mark in _MARK.finditer(words))
+    for match in matches:
+        start, end = match.span()
+        while marks and marks[0][1] <= start:
+            marks.popleft()
+        if not marks or end <= marks[0][0]:
+            yield match
+
+
+def _began(folder: Path) -> float:
+    """Return when the capture in a folder began; last, if that is not known."""
+    return min((call.started for call in read_exchanges(folder)), default=inf)
 
 
 def _place(

@@ -1,14 +1,15 @@
 """The texts of a request, an answer and a transcript record, each with its role. Pure.
 
 A tool call has one text per string of its input. `toolUseResult`, the client's own copy of a tool's
-result, is not a text, nor is what identifies a record.
+result, is not a text, nor is what identifies a record, nor are the bytes of a file.
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ccwire.wire.json_text import as_dict, as_list, dicts, text
+from ccwire.wire.json_text import as_dict, as_list, dicts, parse_json, text
 
 Role = Literal[
     "user", "assistant", "tool-call", "tool-result", "thinking", "system", "tool-definition"
@@ -17,6 +18,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 OTHER = "other"  # the role of a text in a record that is no message
 
 _WITHOUT_TEXT = ("image", "redacted_thinking")
+# A string in JSON that may be cut off, and whether it is the name of a field.
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"(\s*:)?|\\?\Z)', re.DOTALL)
 _ENVELOPE = frozenset(
     [
         "type",
@@ -49,12 +52,18 @@ _ENVELOPE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FoundText:
-    """A text; `message` is its message in the request, counted from 1."""
+    """A text; `message` is its message in the request, counted from 1.
+
+    One of several strings in a value is number `leaf` of its `holder`: the name of its field may
+    show that it is a secret.
+    """
 
     role: str
     text: str
     tool: str | None = None
     message: int | None = None
+    holder: Any = field(default=None, repr=False, compare=False)
+    leaf: int = field(default=0, repr=False, compare=False)
 
 
 def request_texts(body: object) -> Iterator[FoundText]:
@@ -62,8 +71,7 @@ def request_texts(body: object) -> Iterator[FoundText]:
     fields = as_dict(body)
     yield from _blocks(fields.get("system"), "system", None, {})
     for tool in dicts(fields.get("tools")):
-        for leaf in leaves(tool):
-            yield FoundText("tool-definition", leaf, text(tool.get("name")))
+        yield from _leaves(tool, "tool-definition", text(tool.get("name")), None)
     names: dict[str, str] = {}
     for number, message in enumerate(as_list(fields.get("messages")), 1):
         entry = as_dict(message)
@@ -71,9 +79,12 @@ def request_texts(body: object) -> Iterator[FoundText]:
         yield from _blocks(entry.get("content"), role, number, names)
 
 
-def answer_texts(message: object) -> Iterator[FoundText]:
-    """Yield the texts of an assembled answer."""
-    yield from _blocks(as_dict(message).get("content"), "assistant", None, {})
+def answer_texts(message: object, body: object = None) -> Iterator[FoundText]:
+    """Yield the texts of an assembled answer; without one those of the body, such as an error."""
+    if isinstance(message, dict):
+        yield from _blocks(message.get("content"), "assistant", None, {})
+    else:
+        yield from _leaves(body, OTHER, None, None)
 
 
 def record_texts(record: Mapping[str, Any], names: dict[str, str]) -> Iterator[FoundText]:
@@ -89,8 +100,7 @@ def record_texts(record: Mapping[str, Any], names: dict[str, str]) -> Iterator[F
         return
     for name, value in record.items():
         if name not in _ENVELOPE:
-            for leaf in leaves(value):
-                yield FoundText(OTHER, leaf)
+            yield from _leaves({name: value}, OTHER, None, None)
 
 
 def note_tools(record: Mapping[str, Any], names: dict[str, str]) -> None:
@@ -100,14 +110,15 @@ def note_tools(record: Mapping[str, Any], names: dict[str, str]) -> None:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """Yield every string in a value, names of fields excluded; not recursive."""
+    """Yield every string in a value, names of fields and base64 excluded; not recursive."""
     left = [value]
     while left:
         value = left.pop()
         if isinstance(value, str):
             yield value
         elif isinstance(value, dict):
-            left += reversed(value.values())
+            if value.get("type") != "base64":  # the bytes of a file, such as a PDF
+                left += reversed(value.values())
         elif isinstance(value, list):
             left += reversed(value)
 
@@ -126,32 +137,45 @@ def _blocks(
             yield from _leaves(block.get("thinking"), "thinking", None, message)
         elif kind.endswith("tool_use"):
             _note(block, names)
-            given = block.get("partial_input", block.get("input"))
+            given = block.get("input")
+            if (cut := text(block.get("partial_input"))) is not None:
+                given = _strings_of_cut(cut)
             yield from _leaves(given, "tool-call", text(block.get("name")), message)
         elif kind.endswith("tool_result"):
             tool = names.get(str(block.get("tool_use_id")))
             yield from _result(block.get("content"), tool, message)
         elif kind not in _WITHOUT_TEXT:
-            yield from _leaves(_readable(block), role, None, message)
+            yield from _leaves(block, role, None, message)
 
 
 def _result(content: object, tool: str | None, message: int | None) -> Iterator[FoundText]:
     if isinstance(content, str):
         yield FoundText("tool-result", content, tool, message)
-    for block in dicts(content):
+    for block in [content] if isinstance(content, dict) else dicts(content):  # a server tool's
         if block.get("type") not in _WITHOUT_TEXT:
-            given = block.get("text") if block.get("type") == "text" else _readable(block)
+            given = block.get("text") if block.get("type") == "text" else block
             yield from _leaves(given, "tool-result", tool, message)
 
 
-def _readable(block: dict[str, Any]) -> dict[str, Any]:
-    """Return a block without the bytes of a file, such as a PDF; a document may also be a text."""
-    is_bytes = as_dict(block.get("source")).get("type") == "base64"
-    return {name: value for name, value in block.items() if not (is_bytes and name == "source")}
+def _strings_of_cut(json: str) -> list[str]:
+    """Return the strings in JSON that was cut off, as they read without their escapes."""
+    found = [match[1] for match in _STRING.finditer(json) if match[2] is None]
+    return [_unescaped(string) for string in found]
+
+
+def _unescaped(string: str) -> str:
+    try:
+        return str(parse_json(f'"{string}"'.encode()))
+    except (ValueError, UnicodeEncodeError):
+        return string  # the cut is in an escape
 
 
 def _leaves(value: object, role: str, tool: str | None, message: int | None) -> Iterator[FoundText]:
-    return (FoundText(role, leaf, tool, message) for leaf in leaves(value))
+    if isinstance(value, str):
+        yield FoundText(role, value, tool, message)
+        return
+    for number, leaf in enumerate(leaves(value)):
+        yield FoundText(role, leaf, tool, message, value, number)
 
 
 def _note(block: Mapping[str, Any], names: dict[str, str]) -> None:

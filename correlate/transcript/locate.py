@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ccwire.wire.json_text import parse_json
-from ccwire.wire.regular_file import open_regular
+from ccwire.wire.regular_file import is_file, open_regular
 from ccwire.wire.times import instant
 from correlate.transcript.lines import parse_line
 
@@ -62,7 +62,7 @@ class ClaudeDir:
 
         A session resumed in another project has a file in each.
         """
-        named = [path for path in map(Path, known) if path.is_file()]
+        named = [path for path in map(Path, known) if is_file(path)]
         main = list(dict.fromkeys([*named, *self._by_name(session_id, legacy=not named)]))
         agents: dict[Path, AgentFile] = {}
         for path in main:
@@ -133,11 +133,11 @@ class ClaudeDir:
 
     def _by_name(self, session_id: str, *, legacy: bool) -> list[Path]:
         name = f"{session_id}.jsonl"
-        found = [folder / name for folder in self._projects() if (folder / name).is_file()]
+        found = [folder / name for folder in self._projects() if is_file(folder / name)]
         if found or not legacy:
             return found
         old = [self.claude_dir / "projects" / name, self._legacy() / name]
-        return [path for path in old if path.is_file()]
+        return [path for path in old if is_file(path)]
 
     def _agents(self, main: Path, session_id: str) -> Iterator[AgentFile]:
         """Yield agent files in the session's folder and, for older clients, next to its file.
@@ -147,9 +147,9 @@ class ClaudeDir:
         own = main.parent / session_id / "subagents"
         paths = sorted(own.rglob("agent-*.jsonl")) if own.is_dir() else []
         for path in [*paths, *self._agents_beside(main.parent).get(session_id, ())]:
-            if (name := _AGENT.fullmatch(path.name)) and path.is_file():
+            if (name := _AGENT.fullmatch(path.name)) and is_file(path):
                 meta = path.with_suffix(".meta.json")
-                yield AgentFile(name[1], path, meta if meta.is_file() else None)
+                yield AgentFile(name[1], path, meta if is_file(meta) else None)
 
     def _agents_beside(self, folder: Path) -> dict[str, list[Path]]:
         if folder not in self._beside:
@@ -217,7 +217,7 @@ def last_time(path: Path) -> float | None:
 def main_transcripts(folder: Path) -> list[Path]:
     """Return a folder's main transcripts; folders and broken links with such a name are skipped."""
     found = sorted(folder.glob("*.jsonl"))
-    return [path for path in found if not _AGENT.fullmatch(path.name) and path.is_file()]
+    return [path for path in found if not _AGENT.fullmatch(path.name) and is_file(path)]
 
 
 def _first(path: Path, pattern: re.Pattern[bytes]) -> bytes | None:

@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,23 @@ def test_what_is_only_in_another_copy_of_a_session_is_found(
     assert "in-answer" in ran(hit["show"])
 
 
+def test_the_older_of_two_copies_has_the_text_first(tmp_path: Path) -> None:
+    first, second = Home(tmp_path / "home"), Home(tmp_path / "work")
+    later = [{**json.loads(line), "started": 4e9} for line in index_of(second).splitlines()]
+    (second.folder / EXCHANGES).write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in later))
+    env = {"CCWIRE_HOME": str(tmp_path / "home")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path / "work")
+        words = ["search", "Wombat first", "--json", "--claude-dir", str(second.claude)]
+        found = CliRunner(env=env).invoke(main, words)
+    (hit,) = json.loads(found.stdout)["hits"]
+    assert (hit["folder"], hit["call"], hit["in_answer"]) == (str(first.folder), 1, True)
+
+
+def index_of(home: Home) -> bytes:
+    return (home.folder / EXCHANGES).read_bytes()
+
+
 def test_a_damaged_pack_is_named(home: Home) -> None:
     packed(home.folder)
     (pack,) = home.folder.glob(f"*{SEGMENT_SUFFIX}")
@@ -229,6 +247,42 @@ def test_a_secret_is_not_found(home: Home, form: Callable[[Path], None]) -> None
         ran = home.run(*words)
         assert (ran.exit_code, ran.stdout) == (0, ""), words
         assert ran.stderr.endswith("No text matches.\n")
+
+
+TOKEN = "8f3bQ9xzz7!wombatvalue"  # a secret only because of the name before it
+
+
+def with_token(home: Home) -> None:
+    """Add a tool call, a result of another tool, and an attachment that have the token."""
+    holder = {"env": {"GITHUB_TOKEN": TOKEN, "PLAIN": "bilby"}}
+    call = {"type": "tool_use", "id": "t9", "name": "Bash", "input": holder}
+    lines: list[dict[str, Any]] = [
+        {"type": "assistant", "message": {"content": [call]}},
+        {"type": "attachment", "attachment": {"more": holder}, "DEPLOY_TOKEN": TOKEN},
+    ]
+    (path,) = home.claude.rglob(f"{SESSION}.jsonl")
+    with path.open("ab") as file:
+        file.writelines(orjson.dumps(line) + b"\n" for line in lines)
+
+
+def test_what_is_a_secret_by_the_name_of_its_field_is_not_found(home: Home) -> None:
+    with_token(home)
+    for words in ([TOKEN], ["wombatvalue"], ["-e", "[a-z]*wombat[a-z]*"]):
+        assert home.run(*words).stdout == "", words
+    beside = home.run("bilby", "--json")
+    assert [hit["role"] for hit in json.loads(beside.stdout)["hits"]] == ["tool-call"]
+    assert "wombatvalue" not in home.run("bilby", "-C", "9").output
+
+
+def test_a_mark_in_place_of_a_secret_is_no_match(home: Home) -> None:
+    made = MadeSession(OTHER)
+    made.prompt(f"The key {SECRET} is mine.")
+    made.write(home.claude)
+    assert home.hits("redacted", "--session", OTHER[:8]) == []
+    assert home.hits("-e", "sk-ant-api03-Z|redacted", "--session", OTHER[:8]) == []
+    (hit,) = home.hits("mine", "--session", OTHER[:8])
+    assert home.hits("mine", "--session", OTHER[:8], "--larger", str(hit["size"])) == []
+    assert len(home.hits("mine", "--session", OTHER[:8], "--smaller", str(hit["size"] + 1))) == 1
 
 
 def test_a_text_of_wire_and_transcript_is_one_hit_of_the_wire(home: Home) -> None:
@@ -272,6 +326,10 @@ def test_a_call_of_no_session_is_found_with_its_command(
     (hit,) = home.hits("quokka", "--role", "tool-result", "--tool", "Read")
     assert (hit["session_id"], hit["folder"]) == (UNKNOWN, str(unknown))
     assert "quokka" in ran(hit["show"])
+    at = datetime.fromtimestamp(hit["at"]).isoformat()
+    assert len(home.hits("Wombat first", "--session", UNKNOWN, "--until", "2030-01-01")) == 1
+    assert len(home.hits("Wombat first", "--role", "assistant", "--since", at)) == 1
+    assert home.hits("Wombat first", "--role", "assistant", "--since", "2030-01-01") == []
 
 
 def test_a_session_that_is_being_written_is_searched(home: Home) -> None:

@@ -33,3 +33,11 @@ def test_a_folder_of_the_environment_is_not_named(
     assert session_command("reconcile", "unknown", given, claude) == named
     monkeypatch.setenv("CCWIRE_CAPTURES", "there")
     assert session_command("reconcile", "unknown", given, claude) == "ccwire reconcile unknown"
+
+
+def test_an_id_whose_start_is_not_enough_is_named_whole() -> None:
+    known = CaptureFolders(())
+    claude = Path("claude")
+    for session_id, named in (("conversation-1", "conversation-1"), ("my session", "'my session'")):
+        command = session_command("show", session_id, known, claude)
+        assert command.startswith(f"ccwire show {named}")

@@ -72,3 +72,14 @@ def test_letters_with_other_forms_are_not_looked_for_in_bytes() -> None:
     assert Pattern("GRÜN LAMP", ignore_case=True).needle == b"n lamp"
     others = "".join(map(chr, range(0x80, sys.maxunicode + 1)))
     assert not re.findall("[a-hjl-rt-z]", others, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?x)amber # a comment", "(?i)(?m)AMBER", "(?x)(?i) AMBER", "[[]?amber"]
+)
+def test_whole_words_of_any_regular_expression_are_found_without_a_warning(
+    pattern: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    compiled = Pattern(pattern, regex=True, word=True).compiled
+    assert compiled.search("an amber lamp") and not compiled.search("ambers")
+    assert not recwarn.list

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from correlate.search.texts import FoundText, answer_texts, note_tools, record_texts, request_texts
+from correlate.search.texts import (
+    OTHER,
+    FoundText,
+    answer_texts,
+    note_tools,
+    record_texts,
+    request_texts,
+)
 
 CALL = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a", "more": ["b", 3]}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "out"}
@@ -58,7 +65,7 @@ def test_an_answer_has_its_blocks_and_input_that_was_cut_off() -> None:
     message = {"content": [{"type": "text", "text": "so"}, cut]}
     assert found(answer_texts(message)) == [
         ("assistant", None, "so"),
-        ("tool-call", "Bash", '{"command": "ls'),
+        ("tool-call", "Bash", "ls"),
     ]
     assert found(answer_texts(None)) == []
 
@@ -97,3 +104,51 @@ def test_a_tool_call_or_result_may_have_a_line_of_its_own() -> None:
 def test_a_line_of_the_client_is_not_the_system_prompt() -> None:
     record = {"type": "system", "subtype": "local_command", "uuid": "u", "content": "done"}
     assert of_record(record) == [("other", None, "done")]
+
+
+def test_a_tool_input_that_was_cut_off_reads_without_escapes() -> None:
+    cut = '{"command": "say \\"hello\\"\\nnext", "more": ["\\u00e9", "half \\u00'
+    block = {"type": "tool_use", "id": "t2", "name": "Bash", "partial_input": cut}
+    assert [one.text for one in answer_texts({"content": [block]})] == [
+        'say "hello"\nnext',
+        "é",
+        "half \\u00",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "expected"),
+    [
+        (
+            "bash_code_execution_tool_result",
+            {"type": "bash_code_execution_result", "stdout": "numbat", "return_code": 0},
+            ["bash_code_execution_result", "numbat"],
+        ),
+        (
+            "web_fetch_tool_result",
+            {"type": "web_fetch_result", "content": {"type": "document", "source": PDF}},
+            ["web_fetch_result", "document"],
+        ),
+        (
+            "web_search_tool_result",
+            {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"},
+            ["web_search_tool_result_error", "max_uses_exceeded"],
+        ),
+    ],
+)
+def test_what_a_server_tool_returned_is_text(
+    kind: str, content: dict[str, Any], expected: list[str]
+) -> None:
+    block = {"type": kind, "tool_use_id": "t1", "content": content}
+    assert [one.text for one in answer_texts({"content": [block]})] == expected
+
+
+def test_an_error_without_an_answer_has_its_text() -> None:
+    body = {"type": "error", "error": {"message": "prompt is too long"}}
+    texts = [(one.role, one.text) for one in answer_texts(None, body)]
+    assert (OTHER, "prompt is too long") in texts
+
+
+def test_a_text_knows_the_value_that_it_is_in() -> None:
+    (_, token) = record_texts({"type": "attachment", "x": ["a"], "attachment": {"T": "b"}}, {})
+    assert (token.text, token.holder, token.leaf) == ("b", {"attachment": {"T": "b"}}, 0)
