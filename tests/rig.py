@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import shutil
 import ssl
 import time
 import uuid
@@ -139,3 +140,13 @@ def rig(
         )
         with proxy:
             yield Rig(api, proxy, folder)
+
+
+def copy_capture(folder: Path, target: Path) -> Path:
+    """Copy a session's capture, which the proxy may be packing: an ended one it does at once."""
+    for _ in range(100):
+        try:
+            return shutil.copytree(folder, target)
+        except (shutil.Error, FileNotFoundError):
+            shutil.rmtree(target)
+    raise AssertionError(f"{folder} keeps changing")

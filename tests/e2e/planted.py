@@ -15,6 +15,7 @@ import orjson
 
 from ccwire.wire.format import EXCHANGES, MANIFEST, file_name
 from lab.made_session import write_lines
+from tests.rig import copy_capture
 
 JsonObject = dict[str, Any]
 Fault = Callable[["Copy", "Copy"], set[str]]
@@ -33,7 +34,7 @@ class Copy:
         project = into / "claude" / "projects" / transcript.parent.name
         project.mkdir(parents=True, exist_ok=True)
         copy = cls(into / "captures" / folder.name, project / transcript.name)
-        shutil.copytree(folder, copy.folder)
+        copy_capture(folder, copy.folder)
         (copy.folder / MANIFEST).unlink()  # it has the path of the original transcript
         shutil.copy(transcript, copy.transcript)
         for agents in (transcript.with_suffix(""), *transcript.parent.glob("agent-*.jsonl")):

@@ -1,6 +1,5 @@
 """A real client behind the real proxy, and the checks that must pass after any run of it."""
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -166,16 +165,6 @@ def real_rig(version: str, folder: Path, **options: Any) -> Iterator[RealRig]:
         )
         with proxy:
             yield RealRig(client, api, proxy, home, cwd, hooks)
-
-
-def copied(folder: Path, target: Path) -> Path:
-    """Copy a session's capture, which the proxy may be packing: an ended one it does at once."""
-    for _ in range(100):
-        try:
-            return shutil.copytree(folder, target)
-        except (shutil.Error, FileNotFoundError):
-            shutil.rmtree(target)
-    raise AssertionError(f"{folder} keeps changing")
 
 
 def sessions_in_map(folder: Path) -> list[dict[str, Any]]:

@@ -16,7 +16,8 @@ from ccwire.demo.stand_in.scenarios import named
 from ccwire.wire.format import EXCHANGES
 from ccwire.wire.usage import Tokens
 from lab.made_session import write_lines
-from tests.e2e.real_rig import NEWEST, Outcome, RealRig, copied, real_rig
+from tests.e2e.real_rig import NEWEST, Outcome, RealRig, real_rig
+from tests.rig import copy_capture
 
 pytestmark = pytest.mark.real
 
@@ -164,7 +165,7 @@ def test_tampering_gives_exactly_that_finding(
     newest.wait_for(outcome.served)
     session = outcome.session_id
     captures, claude_dir = tmp_path / "captures", tmp_path / "claude"
-    copied(newest.proxy.captures / session, captures / session)
+    copy_capture(newest.proxy.captures / session, captures / session)
     transcript = next(newest.claude_dir.rglob(f"{session}.jsonl"))
     copy = claude_dir / "projects" / transcript.parent.name / transcript.name
     copy.parent.mkdir(parents=True)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from tests.correlate.scrub.checks import (
     session_paths,
     snapshot,
 )
-from tests.rig import Rig, rig, until
+from tests.rig import Rig, copy_capture, rig, until
 
 SESSION = "11111111-2222-4333-8444-5555aaaabbbb"
 OTHER = "99999999-2222-4333-8444-5555aaaabbbb"
@@ -51,7 +50,7 @@ def run(wire: Rig, home: Path, version: str, scenario: str, **more: Any) -> str:
     wire.exchanges(session, len(wire.api.ledger.messages(session)))
     folder = wire.captures / session
     until(lambda: not list(folder.glob("*.part")))
-    shutil.copytree(folder, home.parent / "captures" / session)  # telemetry may still come
+    copy_capture(folder, home.parent / "captures" / session)  # telemetry may still come
     return session
 
 
