@@ -52,13 +52,16 @@ type States = Mapping[str, str]
 
 def print_again() -> bool:
     """Print the output that this command line had, if it would be the same; return whether."""
+    if not is_plain_output():
+        return False
     try:
         place = os.path.join(os.path.abspath(home_path(os.environ)), KEPT)
         watched, program, outputs = _parsed(read_bytes(place))
         text = outputs.get(question())
         if text is None or not (_is_as_it_was(program) and _is_as_it_was(watched)):
             return False
-        left = memoryview(text.encode(sys.stdout.encoding, "backslashreplace"))
+        left = memoryview(text.encode("utf-8", "backslashreplace"))
+        whole = len(left)
     except (OSError, ValueError):
         return False
     try:
@@ -66,16 +69,26 @@ def print_again() -> bool:
             left = left[os.write(sys.stdout.fileno(), left) :]
     except BrokenPipeError:
         sys.exit(1)  # as click does
+    except OSError:
+        if len(left) < whole:
+            raise
+        return False  # the command reports it
     return True
+
+
+def is_plain_output() -> bool:
+    """Whether there is a stdout, in UTF-8: what was printed is then what will be."""
+    encoding = str(getattr(sys.stdout, "encoding", None))
+    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
 
 
 def question() -> str:
     """Return all that decides the output besides files."""
     environment = sorted(os.environ.items())
-    parts = [*sys.argv[1:], os.getcwd(), sys.version, str(sys.stdout.encoding)]
+    parts = [*sys.argv[1:], os.getcwd(), sys.version]
     parts += [f"{k}={v}" for k, v in environment if k in _VARIABLES or k.startswith("CCWIRE_")]
-    if sys.stdout.isatty():
-        parts.append(str(os.get_terminal_size(sys.stdout.fileno())))
+    # The width is that of a terminal on any of them, if colours are wanted in a pipe.
+    parts += [str(os.get_terminal_size(n)) if os.isatty(n) else "" for n in range(3)]
     return "\n".join(parts)
 
 

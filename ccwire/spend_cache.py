@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,12 +20,12 @@ from ccwire.kept_output import KEPT, is_settled, question, states_of, with_outpu
 from ccwire.wire.format import EXCHANGES, MANIFEST
 from ccwire.wire.json_text import as_dict, dump, parse_json
 from ccwire.wire.regular_file import read_regular
-from correlate.spend.files import TRANSCRIPT_FOLDERS, FileRecord, read_file
+from correlate.spend.files import TRANSCRIPT_FOLDERS, FileRecord, read_file, transcript_folders
 from correlate.spend.stored import record_of_json, record_to_json
 from correlate.transcript.client_records import STATS_CACHE
 
 SPEND_CACHE = "spend-cache.json"
-VERSION = 2
+VERSION = 3
 
 
 def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:
@@ -49,7 +50,10 @@ def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:
 def watched_states(home: Path, claude_dir: Path, captures: CaptureFolders) -> dict[str, str] | None:
     """Return the states of all that decides what `spend` prints; None if that is not certain."""
     try:
-        return states_of(map(os.path.abspath, _watched(home, claude_dir, captures)))
+        # Not normalised: `link/..` is not where the link is.
+        here = os.getcwd()  # noqa: PTH109
+        paths = _watched(home, claude_dir, captures)
+        return states_of(os.path.join(here, path) for path in paths)  # noqa: PTH118
     except OSError:
         return None
 
@@ -68,12 +72,11 @@ def keep_output(home: Path, watched: dict[str, str], text: str) -> None:
 
 def _watched(home: Path, claude_dir: Path, captures: CaptureFolders) -> Iterator[str | Path]:
     yield from (claude_dir / STATS_CACHE, home / REGISTRY, "/etc/localtime", sys.argv[0])
-    for folder in (claude_dir / name for name in TRANSCRIPT_FOLDERS):
-        yield folder
-        for place, folders, names in os.walk(folder):
-            yield from (f"{place}{os.sep}{name}" for name in folders)
-            kinds = (".jsonl", ".meta.json")
-            yield from (f"{place}{os.sep}{name}" for name in names if name.endswith(kinds))
+    yield from (claude_dir / name for name in TRANSCRIPT_FOLDERS)
+    for place, folders, names in transcript_folders(claude_dir):
+        yield from (f"{place}{os.sep}{name}" for name in folders)
+        kinds = (".jsonl", ".meta.json")
+        yield from (f"{place}{os.sep}{name}" for name in names if name.endswith(kinds))
     for captured in dict.fromkeys((*captures.folders, home / CAPTURES, Path(CAPTURES))):
         yield captured
         for session in captured.iterdir() if captured.is_dir() else ():
@@ -89,12 +92,22 @@ def _write(home: Path, records: Mapping[str, FileRecord]) -> None:
             if path not in records and Path(path).is_file()
         }
         files = {**others, **{path: record_to_json(record) for path, record in records.items()}}
-        write_whole(home / SPEND_CACHE, dump({"version": VERSION, "files": files}))
+        body = dump(files)
+        write_whole(home / SPEND_CACHE, _head(body) + body + b"}")
 
 
 def _read(path: Path) -> dict[str, object]:
+    """Return the records by path; none if the file is damaged or of another version."""
     try:
-        document = as_dict(parse_json(read_regular(path)))
+        data = read_regular(path)
+        body = data[len(_head(b"")) : -1]
+        if data != _head(body) + body + b"}":
+            return {}
+        return as_dict(parse_json(body))
     except (OSError, ValueError):
         return {}
-    return as_dict(document.get("files")) if document.get("version") == VERSION else {}
+
+
+def _head(body: bytes) -> bytes:
+    """Return how the file begins; what follows is checked by its sum."""
+    return b'{"version":%d,"crc32":"%08x","files":' % (VERSION, zlib.crc32(body))

@@ -11,6 +11,7 @@ import click
 
 from addon.storage.home import find_home
 from ccwire.capture_folders import CaptureFolders
+from ccwire.kept_output import is_plain_output
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.spend import csv_text, print_spend
 from ccwire.output.terminal import SafeConsole, echo_rendered, rendered, safe, safe_json
@@ -19,7 +20,7 @@ from ccwire.spend_cache import keep_output, read_records, watched_states
 from ccwire.wire.usage import Tokens
 from correlate.spend.calls import chosen, collect
 from correlate.spend.files import transcript_paths
-from correlate.spend.totals import KEYS, Row, total_rows
+from correlate.spend.totals import KEYS, Row, parts_to_count, total_rows
 from correlate.spend.witnesses import CostRecords, Statistics, cost_records, statistics
 from correlate.transcript.client_records import read_stats_cache
 
@@ -38,6 +39,7 @@ class _Spend:
     records: CostRecords
     statistics: Statistics | None
     is_all: bool  # no call was left out
+    unreadable: tuple[str, ...] = ()  # files and folders
 
 
 def _keys(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
@@ -102,14 +104,19 @@ def command(
         raise UserError("--csv and --json exclude each other; give one of them.")
     captures.warn_of_away()
     home = None if no_cache else find_home(os.environ)
-    is_lasting = since is None and until is None and not captures.away  # no time, no warning
-    watched = watched_states(home, claude_dir, captures) if home and is_lasting else None
-    records = read_records(transcript_paths(claude_dir), home)
+    # What depends on the time, or on where a link leads, or prints a warning, is not kept.
+    is_lasting = since is None and until is None and project is None and not captures.away
+    is_kept = home is not None and is_lasting and is_plain_output()
+    watched = watched_states(home, claude_dir, captures) if home and is_kept else None
+    unreadable: list[str] = []
+    paths = transcript_paths(claude_dir, unreadable)
+    records = read_records(paths, home)
+    unreadable += [path for path in paths if path not in records]
     found = collect(records, captures.session_folders, captures.unknown)
     calls = [
         call
         for call in chosen(found.calls, since, until)
-        if project is None or project.matches(call.project)
+        if (project is None or project.matches(call.project)) and parts_to_count(call, model)
     ]
     rows, total = total_rows(calls, by, model)
     is_all = since is None and until is None and project is None and model is None
@@ -123,16 +130,22 @@ def command(
         cost_records(found, None if is_all else sessions),
         statistics(found, read_stats_cache(claude_dir)),
         is_all,
+        tuple(unreadable),
     )
-    if as_json:
-        text = safe_json(_as_json(spend)).decode() + "\n"
-    elif as_csv:
-        text = safe(csv_text(by, rows, total))
+    if as_json or as_csv:
+        data = safe_json(_as_json(spend)) + b"\n" if as_json else _csv(spend)
+        text = data.decode()
+        click.echo(data, nl=False)
     else:
         text = rendered(lambda to: _print(to, spend, claude_dir))
-    echo_rendered(text)
+        echo_rendered(text)
     if home is not None and watched is not None:
         keep_output(home, watched, text)
+
+
+def _csv(spend: _Spend) -> bytes:
+    """Return CSV in UTF-8, whatever the locale is: other programs read it."""
+    return safe(csv_text(spend.by, spend.rows, spend.total)).encode("utf-8", "backslashreplace")
 
 
 def _as_json(spend: _Spend) -> dict[str, Any]:
@@ -159,6 +172,10 @@ def _print(to: SafeConsole, spend: _Spend, claude_dir: Path) -> None:
 
 def _notes(spend: _Spend) -> list[str]:
     total, notes = spend.total, []
+    if spend.unreadable:
+        others = len(spend.unreadable) - 1
+        more = f" and {_counted(others, 'other')}" if others else ""
+        notes.append(f"{spend.unreadable[0]}{more} cannot be read: not in the sums.")
     if count := total.by_finality["lower-bound"]:
         notes.append(
             f"≥ {_calls(count)}, perhaps only with the usage of the answer's start (a transcript"

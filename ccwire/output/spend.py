@@ -80,16 +80,20 @@ def _cells(by: Sequence[str], row: Row, projects: Mapping[str, str]) -> dict[str
 
 
 def _project_names(by: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
-    """Return the last part of each project's path; with its parent's, if two have the same."""
+    """Return the end of each project's path that no other project has."""
     if "project" not in by:
         return {}
     paths = {row.key[by.index("project")] for row in rows}
-    lasts = Counter(PurePath(path).name for path in paths)
-    return {
-        path: "/".join(PurePath(path).parts[-1 if lasts[PurePath(path).name] == 1 else -2 :])
-        or path
-        for path in paths
-    }
+    names: dict[str, str] = {}
+    left, length = paths, 1
+    while left:
+        ends = {path: "/".join(PurePath(path).parts[-length:]) or path for path in left}
+        several = Counter(ends.values())
+        whole = {path for path in left if length >= len(PurePath(path).parts)}
+        names |= {path: ends[path] for path in left if several[ends[path]] == 1}
+        names |= {path: path for path in whole if path not in names}
+        left, length = left - names.keys(), length + 1
+    return names
 
 
 def _is_short(row: Row) -> bool:

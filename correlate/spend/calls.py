@@ -3,6 +3,7 @@
 Lines that a fork or a resumed session has copied carry the ids of the original: the earliest one
 decides to which session a call belongs, the most final one what it used. A side conversation may
 repeat answers of the session under other request ids: there, the message id alone is the call's.
+Calls and lines are matched as `correlate.reconcile.match` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from ccwire.wire.format import SYNTHETIC_MODEL, Exchange
 from ccwire.wire.usage import Tokens
 from ccwire.wire.vocabulary import Provider
 from correlate.captures.folder import has_session, read_exchanges, read_manifest
+from correlate.reconcile.match import Pairing
 from correlate.spend.files import (
     FileRecord,
     FileTurn,
@@ -25,6 +27,7 @@ from correlate.spend.files import (
     rank,
 )
 from correlate.transcript.finality import Finality, finality_of
+from correlate.transcript.lineage import is_copy
 
 MAIN, SUBAGENT = "main", "subagent"
 Source = Literal["wire", "transcript"]
@@ -60,11 +63,33 @@ class Collected:
     lines: dict[tuple[str, str], Tokens] = field(default_factory=dict)  # by UTC day and model
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Merged:
+    """A turn and its copies: the first of them, and the one with the most final usage."""
+
     first: FileTurn
     best: FileTurn
     agent: str
+
+    @property
+    def message_id(self) -> str | None:
+        return self.first.message_id
+
+    @property
+    def request_id(self) -> str | None:
+        return self.first.request_id
+
+    @property
+    def usage(self) -> Mapping[str, Any] | None:
+        return self.best.usage
+
+    @property
+    def started(self) -> float | None:
+        return self.first.at
+
+    @property
+    def has_ids(self) -> bool:
+        return self.message_id is not None or self.request_id is not None
 
 
 def collect(
@@ -74,34 +99,63 @@ def collect(
     found = Collected()
     types = _agent_types(records)
     turns = _merged(records, types, found)
-    by_ids = {(m.first.message_id, m.first.request_id): m for m in turns}
-    by_request = {m.first.request_id: m for m in turns if m.first.request_id}
-    by_message = {m.first.message_id: m for m in turns if m.first.message_id}
-    on_wire: set[int] = set()
+    captured = list(_captured(session_folders, unknown, found))
+    answers = _answers(captured, turns)
+    found.calls += [_of_wire(one, answers.get(id(one.call)), types) for one in captured]
+    on_wire = {id(turn) for turn in answers.values()}
+    found.calls += [_of_turn(turn) for turn in turns if id(turn) not in on_wire]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Captured:
+    """A call, the session in whose folder it is, None in `unknown/`, and that session's folder."""
+
+    call: Exchange
+    session_id: str | None
+    cwd: str | None
+
+
+def _captured(
+    session_folders: Iterable[Path], unknown: Iterable[Path], found: Collected
+) -> Iterator[_Captured]:
+    """Yield the calls that used anything, once those of a session with two folders."""
     seen: set[tuple[str | None, str | None, str]] = set()
     for folder in [*session_folders, *unknown]:
-        cwd = read_manifest(folder).cwd if has_session(folder) else None
+        session = folder.name if has_session(folder) else None
+        cwd = read_manifest(folder).cwd if session else None
         for call in read_exchanges(folder):
             if call.kind != "messages" or (call.failed and not call.usage_at_start):
                 continue
             ids = (call.request_id, call.message_id, "" if call.request_id else call.flow_id)
             if ids in seen:
-                continue  # of a session with two folders
+                continue
             seen.add(ids)
-            turn = (
-                by_ids.get((call.message_id, call.request_id))
-                or by_request.get(call.request_id or "")
-                or by_message.get(call.message_id or "")
-            )
-            if turn is not None:
-                on_wire.add(id(turn))
-            session = folder.name if has_session(folder) else None
             if session:
                 found.captured.add(session)
                 found.sessions.add(session)
-            found.calls.append(_of_wire(call, session, cwd, turn, types))
-    found.calls += [_of_turn(turn) for turn in turns if id(turn) not in on_wire]
-    return found
+            yield _Captured(call, session, cwd)
+
+
+def _answers(captured: Sequence[_Captured], turns: Sequence[_Merged]) -> dict[int, _Merged]:
+    """Return the turn of each call that has one, by the identity of the call."""
+    pairing = Pairing((one.call for one in captured), turns)
+    pairing.by_ids()
+    pairs = pairing.pairs
+    unpaired = {id(call) for call in pairing.calls}
+    calls: dict[str, list[Exchange]] = {}
+    for one in captured:
+        if one.session_id and id(one.call) in unpaired:
+            calls.setdefault(one.session_id, []).append(one.call)
+    nameless: dict[str, list[_Merged]] = {}
+    for turn in pairing.turns.values():
+        if turn.first.session_id in calls:
+            nameless.setdefault(turn.first.session_id, []).append(turn)
+    for session, some in nameless.items():
+        in_session = Pairing(calls[session], some)
+        in_session.by_numbers()
+        pairs += in_session.pairs
+    return {id(call): turn for call, turn, _ in pairs}
 
 
 def _merged(
@@ -116,18 +170,19 @@ def _merged(
             found.cost_records[stem] = record.cost_usd
         for place, tokens in record.lines.items():
             found.lines[place] = found.lines.get(place, Tokens()) + tokens
-    turns = (
-        (turn, record)
-        for record in records.values()
+    copies = _copies(records)
+    turns = [
+        (turn, path in copies, record.modified)
+        for path, record in records.items()
         for turn in (*record.turns, *record.unfinished)
-    )
-    for turn, _ in sorted(turns, key=_order):
+    ]
+    for turn, _, _ in sorted(turns, key=_order):
         if turn.session_id:
             found.sessions.add(turn.session_id)
         if turn.model == SYNTHETIC_MODEL:
             continue
         new = _Merged(turn, turn, _agent(turn, types))
-        if turn.message_id is None and turn.request_id is None:
+        if not new.has_ids:
             unnamed.append(new)
             continue
         key = (turn.message_id, turn.request_id)
@@ -146,14 +201,28 @@ def _merged(
     return [*named.values(), *unnamed]
 
 
-def _order(found: tuple[FileTurn, FileRecord]) -> tuple[float, bool, int]:
+def _order(found: tuple[FileTurn, bool, int]) -> tuple[float, bool, bool, int]:
     """Return what sorts a copy after its original.
 
-    Copied lines have the original's times; the file that was written first is the original, as in
-    `correlate.transcript.lineage`.
+    Copied lines have the original's times. A file may show that it is a copy, else the file that
+    was written first is the original, as in `correlate.transcript.lineage`.
     """
-    turn, record = found
-    return turn.at if turn.at is not None else inf, turn.sidechain, record.modified
+    turn, is_in_copy, modified = found
+    return turn.at if turn.at is not None else inf, turn.sidechain, is_in_copy, modified
+
+
+def _copies(records: Mapping[str, FileRecord]) -> set[str]:
+    """Return the files that show to be copies; read are only those that share a turn."""
+    places: dict[tuple[str | None, str | None], str] = {}
+    sharing: set[str] = set()
+    for path, record in records.items():
+        if agent_of_path(path):
+            continue
+        for turn in record.turns:
+            ids = (turn.message_id, turn.request_id)
+            if any(ids) and (other := places.setdefault(ids, path)) != path:
+                sharing |= {path, other}
+    return {path for path in sharing if is_copy(Path(path))}
 
 
 def _repeated(turn: FileTurn, known: _Merged | None) -> _Merged | None:
@@ -204,19 +273,14 @@ def _of_turn(merged: _Merged) -> SpendCall:
     )
 
 
-def _of_wire(
-    call: Exchange,
-    session: str | None,
-    cwd: str | None,
-    turn: _Merged | None,
-    types: Mapping[str, str],
-) -> SpendCall:
+def _of_wire(one: _Captured, turn: _Merged | None, types: Mapping[str, str]) -> SpendCall:
+    call = one.call
     usage, stop_reason = call.usage or call.usage_at_start, call.stop_reason if call.usage else None
     type_ = call.agent_type or types.get(call.agent_id or "") or SUBAGENT
     of_call = SpendCall(
         at=call.started,
-        session_id=session,
-        project=cwd,
+        session_id=one.session_id,
+        project=one.cwd,
         branch=None,
         version=call.claude_version,
         agent=type_ if call.agent_id else MAIN,
@@ -237,11 +301,11 @@ def _of_wire(
         )
     return replace(
         of_call,
-        session_id=session or first.session_id,
-        project=first.cwd or cwd,
+        session_id=one.session_id or first.session_id,
+        project=first.cwd or one.cwd,
         branch=first.branch,
         version=call.claude_version or first.version,
-        agent=turn.agent if turn.agent != SUBAGENT else of_call.agent,
+        agent=of_call.agent if turn.agent == SUBAGENT and call.agent_id else turn.agent,
     )
 
 

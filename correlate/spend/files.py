@@ -7,7 +7,7 @@ reading it whole. What is kept of a file is without dollars: prices change, usag
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -77,13 +77,46 @@ class FileRecord:
         return self.identity[3]
 
 
-def transcript_paths(claude_dir: Path) -> list[str]:
-    """Return all transcript files, those of subagents included, in any folder layout."""
-    found: list[str] = []
-    for folder in TRANSCRIPT_FOLDERS:
-        for place, _, names in os.walk(claude_dir / folder):
-            found += [f"{place}{os.sep}{name}" for name in names if name.endswith(".jsonl")]
-    return sorted(found)
+def transcript_paths(claude_dir: Path, unreadable: list[str] | None = None) -> list[str]:
+    """Return all transcript files, those of subagents included, in any folder layout.
+
+    Folders that may not be read are added to `unreadable`.
+    """
+    return sorted(
+        f"{place}{os.sep}{name}"
+        for place, _, names in transcript_folders(claude_dir, unreadable)
+        for name in names
+        if name.endswith(".jsonl")
+    )
+
+
+def transcript_folders(
+    claude_dir: Path, unreadable: list[str] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder that may have transcripts, with its folders and files.
+
+    A project's folder may be a link, as `correlate.transcript.locate` has it; of several to the
+    same folder, one is followed.
+    """
+
+    def note(error: OSError) -> None:
+        if unreadable is not None and not isinstance(error, FileNotFoundError):
+            unreadable.append(str(error.filename))
+
+    seen: set[str] = set()
+    for top in (str(claude_dir / name) for name in TRANSCRIPT_FOLDERS):
+        links: list[str] = []
+        for place, folders, names in os.walk(top, onerror=note):
+            yield place, folders, names
+            if place == top:
+                projects = [f"{top}{os.sep}{name}" for name in folders]
+                links = [path for path in projects if os.path.islink(path)]  # noqa: PTH114
+                if links:
+                    seen.update(os.path.realpath(p) for p in projects if p not in links)
+        for link in sorted(links):
+            if (real := os.path.realpath(link)) not in seen:
+                seen.add(real)
+                yield from os.walk(link, onerror=note)
 
 
 def read_file(path: str, known: FileRecord | None) -> FileRecord | None:

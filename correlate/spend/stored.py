@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ccwire.wire.json_text import number, whole
+from ccwire.wire.times import moment
 from ccwire.wire.usage import Tokens
 from correlate.spend.files import FileRecord, FileTurn
 
@@ -53,7 +54,7 @@ def record_of_json(value: Any) -> FileRecord | None:
             {(str(day), str(model)): Tokens(*map(int, counts)) for day, model, *counts in lines},
             tuple(_turns_of_json(unfinished)),
         )
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, OverflowError):
         return None
 
 
@@ -66,7 +67,7 @@ def _turns_to_json(turns: tuple[FileTurn, ...]) -> list[Any]:
 
 def _turns_of_json(turns: Any) -> Iterator[FileTurn]:
     for at, sidechain, usage, *names in turns:
-        if not (at is None or isinstance(at, float | int)) or not isinstance(sidechain, bool):
+        if (at is not None and moment(at) is None) or not isinstance(sidechain, bool):
             raise ValueError("not a turn")
         if not (usage is None or isinstance(usage, dict)):
             raise ValueError("not a usage")

@@ -97,14 +97,10 @@ def total_rows(
     """
     rows: dict[tuple[str, ...], Row] = {}
     total = Row(())
-    wanted = model.casefold() if model else None
     for call in calls:
-        parts = parts_of(call.asked, call.served, call.usage) or (Part(call.asked, Tokens()),)
-        if wanted is not None:
-            parts = tuple(p for p in parts if wanted in (p.model or "").casefold())
         touched: dict[tuple[str, ...], Row] = {}
         is_unpriced = False
-        for part in parts:
+        for part in parts_to_count(call, model):
             key = tuple(_key(name, call, part) for name in by)
             row = touched[key] = rows.setdefault(key, Row(key))
             price = price_of_part(part, call.usage, call.at, call.provider)
@@ -113,6 +109,14 @@ def total_rows(
         for row in (*touched.values(), total) if touched else ():
             _add_call(row, call, is_unpriced=is_unpriced)
     return [rows[key] for key in sorted(rows)], total
+
+
+def parts_to_count(call: SpendCall, model: str | None) -> tuple[Part, ...]:
+    """Return the parts of a call by the models with this in their name; None: by all models."""
+    parts = parts_of(call.asked, call.served, call.usage) or (Part(call.asked, Tokens()),)
+    if model is None:
+        return parts
+    return tuple(p for p in parts if model.casefold() in (p.model or "").casefold())
 
 
 def tokens_by_model(calls: Iterable[SpendCall]) -> dict[str, Tokens]:
