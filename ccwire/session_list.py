@@ -6,6 +6,7 @@ sessions only.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,8 +21,9 @@ from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.captures.size import folder_bytes
+from correlate.reconcile.match import join
 from correlate.transcript.finality import Finality
-from correlate.transcript.lineage import FirstAnswers, HookRecords, lineage_of
+from correlate.transcript.lineage import FirstAnswers, HookRecords, is_copy, lineage_of
 from correlate.transcript.locate import ClaudeDir, first_cwd, first_time, last_time
 from correlate.transcript.reader import Transcript, read_transcript
 from correlate.transcript.titles import title_of
@@ -129,7 +131,7 @@ def running_sessions(claude_dir: Path, sessions_map: Path) -> set[str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SessionHead:
     """What is known of a session before its exchanges and its transcript are read."""
 
@@ -157,42 +159,44 @@ class SessionHead:
     @property
     def started(self) -> float | None:
         return _first(
-            self.entry.started_at if self.entry else None,
+            *(entry.started_at for entry in self.entries),
             self.live.started_at if self.live else None,
             self.manifest.first_seen if self.manifest else None,
         )
 
-    @property
+    @cached_property
     def last_seen(self) -> float | None:
-        return self._seen or (_written(self.transcript) if self.transcript else None)
-
-    @property
-    def _seen(self) -> float | None:
-        return (
-            (self.manifest.last_seen if self.manifest else None)
-            or (self.live.updated_at if self.live else None)
-            or (self.entry.seen_at if self.entry else None)
+        """The end, also by the transcripts' lines: a copied file has another time."""
+        seen = _last(
+            self.manifest.last_seen if self.manifest else None,
+            self.live.updated_at if self.live else None,
+            *(entry.seen_at for entry in self.entries),
+            *map(last_time, self.transcripts),
         )
+        return seen if seen is not None else _last(*map(_written, self.transcripts))
 
     @property
     def duration(self) -> float | None:
-        started, last = self.found_started(), self.found_last_seen()
+        started, last = self.found_started(), self.last_seen
         return max(0.0, last - started) if started is not None and last is not None else None
-
-    def found_last_seen(self) -> float | None:
-        """Return the end, from the transcript if nothing else knows it: a copy has another time."""
-        if self._seen is None and self.transcript and (at := last_time(self.transcript)):
-            return at
-        return self.last_seen
 
     def found_project(self) -> str | None:
         """Return the project, from the transcript if nothing else names it."""
         return self.project or (first_cwd(self.transcript) if self.transcript else None)
 
     def found_started(self) -> float | None:
-        """Return the start, from the transcript if nothing else knows it."""
+        """Return the start, also from the transcript: what is known may be the resumed process's.
+
+        The first lines of a fork are older than it is.
+        """
         known = self.started
-        return known if known is not None or not self.transcript else first_time(self.transcript)
+        written = [
+            at
+            for path in self.transcripts
+            if (at := first_time(path)) is not None
+            and (known is None or (at < known and not is_copy(path)))
+        ]
+        return _first(known, *written)
 
     def calls(self) -> list[Exchange]:
         exchanges = read_exchanges(self.folder) if self.folder else []
@@ -354,6 +358,8 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
         list(transcript.versions) if transcript else []
     )
     origin = origins.origin(session.transcript) if session.transcript else None
+    if usage.usage_from == "wire" and transcript and origin is None:
+        usage = _with_uncaptured(usage, exchanges, transcript)
     lineage = lineage_of(transcript, origin, hook_records(session.entries))
     return SessionRow(
         session_id=session.session_id,
@@ -365,7 +371,7 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
         state=_state(entry, live),
         pid=(live.pid if live else None) or (entry.pid if entry else None),
         started=session.found_started(),
-        last_seen=session.found_last_seen(),
+        last_seen=session.last_seen,
         duration_seconds=session.duration,
         captured=session.folder is not None,
         bytes=folder_bytes(session.folder) if session.folder else 0,
@@ -375,6 +381,15 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
         **asdict(usage),
         **asdict(lineage),
     )
+
+
+def _with_uncaptured(
+    usage: SessionUsage, exchanges: Sequence[Exchange], transcript: Transcript
+) -> SessionUsage:
+    """Return the usage of captured calls, as a lower bound if the transcript has other turns."""
+    alone = join(exchanges, transcript.turns).turns_alone
+    has_more = any(not turn.synthetic for turn in alone)
+    return replace(usage, finality="lower-bound") if has_more else usage
 
 
 def hook_records(entries: Iterable[SessionEntry]) -> HookRecords:
@@ -410,3 +425,7 @@ def is_running(pid: int, started: float | None) -> bool:
 
 def _first(*moments: float | None) -> float | None:
     return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _last(*moments: float | None) -> float | None:
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -161,16 +161,15 @@ def _cells(row: SessionRow, now: datetime) -> Cells:
 
 
 def tokens(value: int, row: SessionRow, bounds: tuple[str, ...]) -> str:
-    """Format a sum of the transcript's tokens; `bounds`: when it is a lower bound."""
-    is_bound = row.usage_from == "transcript" and row.finality in bounds
-    return f"≥ {count(value)}" if is_bound else count(value)
+    """Format a sum of tokens; `bounds`: when it is a lower bound."""
+    return f"≥ {count(value)}" if row.finality in bounds else count(value)
 
 
 def cost(row: SessionRow) -> str:
     """Format the cost; calls without a known price or a final usage make it a lower limit."""
     if row.cost_usd is None:
         return "unpriced" if row.unpriced_calls else _NONE
-    is_bound = row.usage_from == "transcript" and row.finality != "exact"
+    is_bound = row.finality not in ("exact", None)
     return f"≥ {dollars(row.cost_usd)}" if row.unpriced_calls or is_bound else dollars(row.cost_usd)
 
 

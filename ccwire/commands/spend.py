@@ -135,7 +135,7 @@ def command(
     if as_json or as_csv:
         data = safe_json(_as_json(spend)) + b"\n" if as_json else _csv(spend)
         text = data.decode()
-        click.echo(data, nl=False)
+        echo_rendered(data)
     else:
         text = rendered(lambda to: _print(to, spend, claude_dir))
         echo_rendered(text)

@@ -94,8 +94,8 @@ def rendered(print_to: Callable[["SafeConsole"], None]) -> str:
     return printed.get()
 
 
-def echo_rendered(text: str) -> None:
-    """Print a text that `rendered` or `safe_json` has made safe."""
+def echo_rendered(text: str | bytes) -> None:
+    """Print a text that `rendered`, or bytes that `safe_json` has made safe."""
     click.echo(text, nl=False, color=True)
 
 

@@ -1,5 +1,6 @@
 """The last output of `spend` is printed again only if the same command would print the same."""
 
+import io
 import os
 import random
 import sys
@@ -114,10 +115,30 @@ def test_what_depends_on_the_time_or_may_change_unnoticed_is_not_kept(
     spend: Spend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend.run("--since", "7d")
+    spend.run("--project", str(spend.claude))  # may be a link
     spend.run("--no-cache")
     monkeypatch.setattr(kept_output, "_SETTLED_NS", 10**15)
     spend.run()
     assert not (spend.home / KEPT).exists()
+
+
+@pytest.mark.parametrize("stdout", [None, io.TextIOWrapper(io.BytesIO(), "latin-1")])
+def test_without_a_stdout_in_utf8_the_command_runs(
+    spend: Spend, monkeypatch: pytest.MonkeyPatch, stdout: io.TextIOWrapper | None
+) -> None:
+    spend.run()
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert not print_again()
+
+
+def test_what_cannot_be_written_is_left_to_the_command(
+    spend: Spend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend.run()
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdout", full)
+        assert not print_again()
+        monkeypatch.undo()
 
 
 def test_a_damaged_file_is_as_none(spend: Spend) -> None:

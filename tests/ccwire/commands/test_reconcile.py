@@ -116,7 +116,7 @@ def test_what_is_unexplained_is_named_and_gives_exit_code_1(folder: Path) -> Non
 
 
 def test_all_sessions_are_a_line_each_and_a_grand_total(folder: Path) -> None:
-    other = MadeSession(OTHER)
+    other = MadeSession(OTHER, now=1_793_000_000.0)
     other.call(output=1000)
     other.write(folder / "claude", folder / "captures")
     lines = run(folder, "--all").stdout.splitlines()

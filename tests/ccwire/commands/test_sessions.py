@@ -427,3 +427,60 @@ def test_a_copied_transcript_has_the_duration_of_its_lines(tmp_path: Path) -> No
     (row,) = json.loads(result.stdout)["sessions"]
     assert row["duration_seconds"] < 10
     assert row["last_seen"] < made.now + 10
+
+
+def rows_of(root: Path, *more: str) -> list[dict[str, Any]]:
+    """Return the rows for the client's folder and captures below a folder."""
+    where = ["--captures", str(root / "captures"), "--claude-dir", str(root / "claude")]
+    result = CliRunner().invoke(main, ["sessions", "--json", *more, *where])
+    assert result.exit_code == 0, result.output
+    rows: list[dict[str, Any]] = json.loads(result.stdout)["sessions"]
+    return rows
+
+
+def test_a_session_that_went_on_without_a_capture_is_as_recent_as_its_lines(
+    tmp_path: Path,
+) -> None:
+    now = time.time()
+    made = MadeSession(WRITTEN, now=now - 40 * 86_400)
+    made.call(output=100)
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    (whole,) = rows_of(tmp_path)
+    assert (whole["calls"], whole["finality"]) == (1, "exact")
+    made.now = now - 3600
+    made.call(output=50)
+    made.write(tmp_path / "claude")
+    (row,) = rows_of(tmp_path, "--since", "7d")
+    assert row["last_seen"] > now - 3600
+    assert (row["calls"], row["output_tokens"], row["finality"]) == (1, 100, "lower-bound")
+
+
+def test_a_resumed_session_started_with_its_first_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = MadeSession(WRITTEN)
+    made.prompt("Please look.")
+    made.call()
+    path = made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    metadata = {"started_at": made.now + 90_000}
+    resumed = {"session_id": WRITTEN, "state": "exited", "metadata": metadata}
+    known = tmp_path / "sessions.json"
+    known.write_bytes(orjson.dumps({"version": 1, "sessions": [resumed]}))
+    monkeypatch.setenv("CCWIRE_SESSIONS", str(known))
+    (row,) = rows_of(tmp_path)
+    assert row["started"] < made.now
+    # A fork's first lines are those of another session.
+    lines = path.read_bytes().replace(WRITTEN.encode(), CAPTURED.encode(), 1)
+    path.write_bytes(lines)
+    (fork,) = rows_of(tmp_path)
+    assert fork["started"] == made.now + 90_000
+
+
+def test_an_answer_that_was_cut_off_is_a_lower_bound_in_the_table(tmp_path: Path) -> None:
+    made = MadeSession(WRITTEN)
+    made.call(output=1, in_transcript=False, complete=False, stop_reason=None)
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    where = ["--captures", str(tmp_path / "captures"), "--claude-dir", str(tmp_path / "claude")]
+    table = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["sessions", *where]).stdout
+    assert "≥ 1 " in table and "≥ $" in table

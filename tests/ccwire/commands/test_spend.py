@@ -1,6 +1,7 @@
 """`ccwire spend`: what it counts, once, and what it says about it."""
 
 import json
+import os
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -199,3 +200,50 @@ def test_the_first_run_makes_the_home_of_the_cache(tmp_path: Path, home: Path) -
     _spend(tmp_path)
     assert (home / SPEND_CACHE).is_file()
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_model_that_nothing_used_leaves_no_session_and_no_note(tmp_path: Path) -> None:
+    made = _made()
+    made.cost_state(49.99, {})
+    made.write(tmp_path / "claude")
+    found = _spend(tmp_path, "--model", "no-such-model")
+    assert (found["sessions"], found["total"]["calls"], found["notes"]) == (0, 0, [])
+    assert found["cost_records"]["sessions"] == 0
+
+
+def test_two_projects_have_different_names(tmp_path: Path) -> None:
+    for session, cwd in ((ONE, "/a/x/app"), (TWO, "/b/x/app")):
+        made = MadeSession(session, cwd=cwd)
+        made.call(message_id=session, request_id=session)
+        made.write(tmp_path / "claude")
+    table = _run(tmp_path, "--by", "project")
+    assert "a/x/app" in table and "b/x/app" in table
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_programs_get_utf8_whatever_the_locale_is(tmp_path: Path, option: str) -> None:
+    _made(cwd="/home/lab/café", final=False).write(tmp_path / "claude")
+    runner = CliRunner(charset="latin-1")
+    where = ["--claude-dir", str(tmp_path / "claude"), "--captures", str(tmp_path)]
+    done = runner.invoke(main, ["spend", option, "--by", "project", *where])
+    assert done.exit_code == 0
+    assert "café" in done.stdout_bytes.decode("utf-8")
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = _made().write(tmp_path / "claude")
+    os.mkfifo(path.with_name("odd.jsonl"))
+    found = _spend(tmp_path)
+    assert found["total"]["calls"] == 2
+    assert found["notes"][0] == f"{path.with_name('odd.jsonl')} cannot be read: not in the sums."
+
+
+def test_a_damaged_cache_is_the_same_as_none(tmp_path: Path, home: Path) -> None:
+    _made().write(tmp_path / "claude")
+    right = _run(tmp_path)
+    cache = home / SPEND_CACHE
+    whole = cache.read_bytes()
+    assert b'"output_tokens":100' in whole
+    for damaged in (whole.replace(b'"output_tokens":100', b'"output_tokens":999'), whole[:-9]):
+        cache.write_bytes(damaged)
+        assert _run(tmp_path) == right

@@ -1,6 +1,7 @@
 """Each call is counted once, wherever its lines and its exchange are."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,50 @@ def test_a_retry_under_the_first_trys_request_id_is_counted_once(tmp_path: Path)
         ("wire", 5),
         ("wire", 6),
     ]
+
+
+def test_the_answer_of_a_retry_under_the_first_request_id_is_one_call(tmp_path: Path) -> None:
+    made = MadeSession("1" * 8 + "-aaaa", version="1.0.30")
+    cut = made.call(
+        in_transcript=False,
+        usage=made_usage(1, 1),
+        complete=False,
+        stop_reason=None,
+        ended_by="server_disconnect",
+    )
+    made.call(output=1000)
+    for line in made.lines:
+        line["requestId"] = cut.request_id  # as older clients write it
+    found = _with_capture(tmp_path, made)
+    assert sorted((call.usage or {})["output_tokens"] for call in found) == [1, 1000]
+    assert sorted(call.finality for call in found) == ["exact", "lower-bound"]
+
+
+def test_lines_without_ids_are_those_of_their_sessions_calls(tmp_path: Path) -> None:
+    made = MadeSession("1" * 8 + "-aaaa", version="1.0.0")
+    made.call(output=100)
+    made.call(output=250)
+    for line in made.lines:
+        del line["requestId"], line["message"]["id"]
+    found = _with_capture(tmp_path, made)
+    assert [call.source for call in found] == ["wire", "wire"]
+
+
+def test_a_file_that_shows_to_be_a_copy_owns_none_of_the_calls_in_it(tmp_path: Path) -> None:
+    said = (answer("m1", "r1", 5, session="main"), answer("m2", "r2", 6, session="main"))
+    began = b'{"type":"mode","timestamp":"2026-11-06T10:00:00.000Z"}\n'
+    os.utime(write(tmp_path, "fork.jsonl", began, *said, answer("m3", "r3", 7)), (1, 1))
+    write(tmp_path, MAIN, *said, answer("m4", "r4", 8))  # continued later
+    found = collected(tmp_path)
+    owners = {(call.usage or {})["output_tokens"]: call.session_id for call in found.calls}
+    assert owners == {5: "main", 6: "main", 7: "fork", 8: "main"}
+    assert found.with_copies == {"fork"}
+
+
+def test_an_agent_that_the_request_does_not_name_is_that_of_the_file(tmp_path: Path) -> None:
+    made = MadeSession("1" * 8 + "-aaaa", version="2.1.39")
+    made.call(output=100)
+    made.call(output=200, agent_id="a1")
+    made.exchanges[1] = replace(made.exchanges[1], agent_id=None, request_class=None)
+    found = {(c.usage or {})["output_tokens"]: c.agent for c in _with_capture(tmp_path, made)}
+    assert found == {100: "main", 200: "subagent"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from correlate.spend.files import FileRecord
+from correlate.spend.files import FileRecord, transcript_paths
 from correlate.spend.stored import record_of_json, record_to_json
 from tests.correlate.spend.made import answer, read, write
 
@@ -122,3 +122,28 @@ def test_a_damaged_record_is_refused_or_harmless(
     kept[place] = damage
     found = record_of_json(kept)
     assert found is None or isinstance(found, FileRecord)
+
+
+def test_a_project_may_be_a_link_and_each_folder_is_read_once(tmp_path: Path) -> None:
+    inside = write(tmp_path, "one.jsonl", answer("m1", "r1", 5))
+    elsewhere = tmp_path / "elsewhere" / "two.jsonl"
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(answer("m2", "r2", 6))
+    for name, target in (("a", elsewhere.parent), ("b", elsewhere.parent), ("c", inside.parent)):
+        (tmp_path / "projects" / name).symlink_to(target)
+    (elsewhere.parent / "loop").symlink_to(elsewhere.parent)
+    found = transcript_paths(tmp_path)
+    assert [path.removeprefix(str(tmp_path)) for path in found] == [
+        "/projects/-lab/one.jsonl",
+        "/projects/a/two.jsonl",
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 3])
+@pytest.mark.parametrize("value", [1e300, float("inf"), -1, "x", True])
+def test_a_record_with_a_value_of_no_file_is_refused(
+    tmp_path: Path, place: int, value: object
+) -> None:
+    kept = record_to_json(read(write(tmp_path, "one.jsonl", answer("m1", "r1", 5))))
+    kept[place] = [[value, *kept[3][0][1:]]] if place else [value, *kept[0][1:]]
+    assert (place == 0 and value in (1e300, -1, True)) or record_of_json(kept) is None
