@@ -10,6 +10,7 @@ from ccwire.cli import main
 from tests.correlate.report.made import SESSION, ReportSession
 
 SECRET = "sk-ant-" + "api03-" + "Z9y8X7w6" * 8
+TOKEN = "8f3bQ9xzz7!wombatvalue"  # a secret only because of the name of its field
 COMMANDS = (
     "sessions",
     "sessions --json",
@@ -23,6 +24,11 @@ COMMANDS = (
     "show {session} 1 --json",
     "show {session} 1 --message 1",
     "show {session} 2",
+    "show {session} --full",
+    "show {session} --markdown",
+    "search use --limit all",
+    "search use --limit all --json",
+    "search wombat --json",
     "diff {session}",
     "diff {session} --json",
     "watch --once --all",
@@ -45,6 +51,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         texts=(f"I will use {SECRET}.", f"export KEY={SECRET}"),
         wire=[{"type": "text", "text": "I will use it."}],
     )
+    made.lines[-1]["message"]["content"][0]["input"] = {"env": {"GITHUB_TOKEN": TOKEN}}
     made.tool_result(f"KEY={SECRET}")
     made.call(in_transcript=False, status=401, error=f"invalid key {SECRET}", ended_by="http_end")
     made.write(tmp_path / "claude", tmp_path / "captures")
@@ -56,6 +63,7 @@ def test_no_command_shows_a_secret(tree: Path, command: str) -> None:
     ran = CliRunner().invoke(main, command.format(session=SESSION).split())
     assert ran.exit_code in (0, 1), ran.output
     assert SECRET[:20] not in ran.output
+    assert "wombatvalue" not in ran.output
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if "--json" in c])
