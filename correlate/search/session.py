@@ -122,8 +122,10 @@ def search_session(source: Source, query: Query, clean: Clean) -> SessionHits:
     limit = TimeLimit()
     search = _Search(source, query, clean, limit)
     with limit.ticking():
-        for folder in sorted(source.folders, key=_began) if not query.types else ():
-            search.capture(folder)
+        if not query.types:
+            folders = source.folders
+            for folder in sorted(folders, key=_began) if len(folders) > 1 else folders:
+                search.capture(folder)
         search.transcripts()
     return search.found
 
