@@ -12,7 +12,7 @@ from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.format import Exchange
 from ccwire.wire.parts import parts_of
 from ccwire.wire.usage import Tokens
-from correlate.reconcile.prices import price_of_part
+from correlate.reconcile.prices import price_of_part, prices_of_turn
 from correlate.transcript.finality import Finality, finality_of
 from correlate.transcript.turns import Turn
 
@@ -55,8 +55,7 @@ def usage_of_turns(turns: Iterable[Turn]) -> SessionUsage:
     known: list[float] = []
     unpriced = 0
     for turn in turns:
-        parts = parts_of(turn.model, turn.model, turn.usage)
-        prices = [price_of_part(part, turn.usage, turn.started) for part in parts]
+        prices = prices_of_turn(turn)
         known += [found.client_usd for found in prices if found is not None]
         unpriced += None in prices
     return SessionUsage(

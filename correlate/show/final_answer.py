@@ -8,8 +8,10 @@ the answer, newer clients answer again; up to 2.1.294 they print the last of the
 space around it.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import as_dict, dump, text, whole
@@ -38,7 +40,9 @@ class PromptAnswer:
     parts: tuple[str, ...]
     started: float | None
     ended: float | None  # of the last line of the answer
-    until: float | None  # when the next prompt was given
+    until: float | None  # when the next prompt was given, on an abandoned branch too
+    lines: frozenset[tuple[Path, int]]
+    message_ids: frozenset[str]
     message_id: str | None
     model: str | None
     stop_reason: str | None
@@ -74,8 +78,21 @@ def prompt_answers(entries: Sequence[Entry]) -> list[PromptAnswer]:
         elif entry.type == "assistant":
             turns.append([entry])  # what came before was not recorded
     turns = [turn for turn in turns if not _is_local(turn)]
+    left = sorted(
+        entry.timestamp
+        for entry, branch in zip(lines, branches, strict=True)
+        if branch is not None and _begins(entry) and entry.timestamp is not None
+    )
     ends = [*(turn[0].timestamp for turn in turns[1:]), None] if turns else []
-    return [_answered(turn, until) for turn, until in zip(turns, ends, strict=True)]
+    pairs = zip(turns, ends, strict=True)
+    return [_answered(turn, _until(turn, end, left)) for turn, end in pairs]
+
+
+def _until(turn: Sequence[Entry], end: float | None, left: Sequence[float]) -> float | None:
+    """Return when the next prompt was given; `left` are the prompts of abandoned branches."""
+    started = turn[0].timestamp
+    after = [] if started is None else left[bisect_right(left, started) :][:1]
+    return min([*after, *([] if end is None else [end])], default=None)
 
 
 def _begins(entry: Entry) -> bool:
@@ -163,6 +180,8 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         started=turn[0].timestamp,
         ended=last.timestamp if last is not None else None,
         until=until,
+        lines=frozenset((entry.path, entry.line) for entry in turn),
+        message_ids=frozenset(filter(None, (text(message_of(one).get("id")) for one in turn))),
         message_id=text(message.get("id")),
         model=text(message.get("model")),
         stop_reason=text(message.get("stop_reason")),
