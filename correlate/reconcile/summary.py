@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ccwire.wire.usage import Tokens, thinking_of
 from correlate.reconcile.result import Finding, Reconciliation
+from correlate.transcript.records import ContentBlock
 
 _WRITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 
@@ -32,7 +33,8 @@ class Summary:
 def summarize(session: Reconciliation) -> Summary:
     own = [finding for finding in session.findings if finding.verdict != "inherited"]
     turns = [finding.turn for finding in own if finding.turn and not finding.turn.synthetic]
-    blocks = [block for turn in turns for block in turn.blocks if block.tool]
+    used = [*(block for turn in turns for block in turn.blocks), *_own_lines(session)]
+    blocks = [block for block in used if block.tool]
     written = (b.file_path for b in blocks if b.tool in _WRITING and b.file_path)
     times = [moment for finding in own for moment in _moments(finding)]
     contexts = [_tokens(finding).context for finding in _main_thread(own)]
@@ -49,6 +51,11 @@ def summarize(session: Reconciliation) -> Summary:
         cache_share=prompts.cache_share,
         thinking_tokens=_thinking(own),
     )
+
+
+def _own_lines(session: Reconciliation) -> list[ContentBlock]:
+    """Return the tool calls with lines of their own, as other tools write them."""
+    return [line.block for line in session.tool_lines]
 
 
 def _thinking(findings: list[Finding]) -> int | None:

@@ -45,6 +45,7 @@ class Transcript:
     records: Mapping[str, int] = field(default_factory=dict)
     bad_lines: tuple[BadLine, ...] = ()
     versions: tuple[str, ...] = ()
+    tool_lines: tuple[ToolUseLine, ...] = ()
     cwd: str | None = None
     title: str | None = None
     branches: tuple[str, ...] = ()  # of git, in the order of their first turn
@@ -127,6 +128,7 @@ class _TranscriptReader:
             records=dict(self._records),
             bad_lines=tuple(self._bad),
             versions=tuple(self._versions),
+            tool_lines=tuple(self._tool_lines),
             cwd=self._cwd,
             title=self._title,
             branches=tuple(self._branches),

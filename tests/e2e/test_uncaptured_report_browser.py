@@ -73,6 +73,19 @@ def test_a_placeholder_is_a_lower_bound_everywhere(page: Page, root: Path) -> No
     assert table_row(page, "#rows", "output_tokens") == [NOTHING, "≥ 2"]
 
 
+def test_the_time_of_a_turn_without_a_record_before_it_is_not_known(
+    page: Page, tmp_path: Path
+) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    text = opened(page, tmp_path, SESSION)
+    assert "≤" not in text
+    took = page.evaluate("document.querySelector('#rows td.took').textContent")
+    assert took == NOTHING
+
+
 def test_it_is_compared_by_what_its_transcript_has(page: Page, root: Path) -> None:
     opened(page, root, SESSION, "--compare", OTHER)
     assert table_row(page, "#compare", "calls") == [NOTHING, "1", NOTHING]

@@ -118,7 +118,9 @@ function rowOf(row) {
     servingModels(row),
     ...GROUPS.map((_, place) => (row.tokens ? tokensOf(row, place) : '–')),
     inTranscript,
-    row.outcome ? `${isCaptured ? '' : '≤ '}${duration(took(row))}` : '–',
+    !row.outcome || (!isCaptured && !row.is_timed)
+      ? '–'
+      : `${isCaptured ? '' : '≤ '}${duration(took(row))}`,
     make(
       'span',
       { class: `chip ${row.tone}`, title: data.verdicts[row.verdict].text },
