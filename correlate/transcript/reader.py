@@ -26,7 +26,7 @@ from correlate.transcript.records import (
     ToolUseLine,
     typed,
 )
-from correlate.transcript.turns import Turn, TurnFolder
+from correlate.transcript.turns import ASKING_TYPES, Turn, TurnFolder
 
 Progress = Callable[[int], None]
 
@@ -183,7 +183,7 @@ class _TranscriptReader:
             agent_id = self._sidechain(line.uuid, line.parent_uuid, None)
         if line.agent_id is None and agent_id is not None:
             line = replace(line, agent_id=agent_id)
-        self._folder.add(line)
+        self._folder.add(line, asked=sum(self._records[kind] for kind in ASKING_TYPES))
 
     def _messages(self) -> int:
         return sum(self._records[kind] for kind in _MESSAGES)
