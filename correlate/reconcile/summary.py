@@ -28,6 +28,7 @@ class Summary:
     context_peak: int
     cache_share: float | None  # share of prompt tokens read from the cache
     thinking_tokens: int | None  # of the output; None where the API does not count them apart
+    thinking_is_lower_bound: bool  # an answer's usage is that of its start, or missing
 
 
 def summarize(session: Reconciliation) -> Summary:
@@ -50,6 +51,7 @@ def summarize(session: Reconciliation) -> Summary:
         context_peak=max(contexts, default=0),
         cache_share=prompts.cache_share,
         thinking_tokens=_thinking(own),
+        thinking_is_lower_bound=any(map(_is_short, own)),
     )
 
 
@@ -62,6 +64,13 @@ def _thinking(findings: list[Finding]) -> int | None:
     usages = (finding.wire_usage or finding.transcript_usage for finding in findings)
     counted = [count for usage in usages if (count := thinking_of(usage)) is not None]
     return sum(counted) if counted else None
+
+
+def _is_short(finding: Finding) -> bool:
+    """Whether the output of a call or a turn may have been more than is known of it."""
+    if finding.call is not None and finding.wire_usage:
+        return not finding.call.usage
+    return finding.turn is not None and not finding.turn.synthetic and finding.finality != "exact"
 
 
 def _main_thread(findings: list[Finding]) -> list[Finding]:

@@ -10,7 +10,7 @@ from ccwire.wire.parts import Part
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import Cost, Price, PriceList, price_of_part
 from correlate.reconcile.result import Finding, Reconciliation, Witness, label
-from correlate.transcript.finality import Finality
+from correlate.transcript.finality import Finality, finality_of_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,7 @@ def _finality(session: Reconciliation) -> Finality:
         for finding in session.findings
         if finding.turn and finding.verdict not in ("inherited", "synthetic")
     ]
-    if own and all(one == "unknown" for one in own):
-        return "unknown"
-    return "exact" if all(one == "exact" for one in own) else "lower-bound"
+    return finality_of_sum(own) or "exact"
 
 
 @dataclass(frozen=True, slots=True)

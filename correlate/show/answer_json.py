@@ -16,7 +16,7 @@ from correlate.reconcile.match import join
 from correlate.reconcile.prices import usd_of_call, usd_of_turn
 from correlate.show.final_answer import PromptAnswer
 from correlate.show.session_content import SessionContent
-from correlate.transcript.finality import Finality, finality_of
+from correlate.transcript.finality import Finality, finality_of, finality_of_sum
 from correlate.transcript.turns import Turn
 
 _SLACK = 0.5  # seconds that a prompt's line may be written after its call began
@@ -56,7 +56,7 @@ def answer_json(
         "duration_ms": took,
         "cost_usd": None if None in usd or not usd else sum(filter(None, usd)),
         "usage": sum((one.tokens for one in used), Tokens()).to_usage(),
-        "finality": _least([one.finality for one in used]),
+        "finality": finality_of_sum(one.finality for one in used) or "unknown",
         "from": content.source,
     }
 
@@ -107,9 +107,3 @@ def _within(at: float | None, answer: PromptAnswer, slack: float) -> bool:
         return False
     until = answer.until
     return answer.started - slack <= at and (until is None or at < until - slack)
-
-
-def _least(found: Sequence[Finality]) -> Finality:
-    if not found or "unknown" in found:
-        return "unknown"
-    return "lower-bound" if "lower-bound" in found else "exact"

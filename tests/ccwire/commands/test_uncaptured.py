@@ -66,6 +66,53 @@ def test_each_turn_is_on_one_line_with_its_model_output_and_verdict(
     assert "uncaptured" in row
 
 
+def test_a_turn_without_usage_makes_every_sum_a_lower_bound(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call(output=249)
+    made.call()
+    del made.lines[-1]["message"]["usage"]
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    lines = _run(tmp_path, "reconcile", SESSION, width=200).stdout.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("2  ")]
+    assert row[-6:] == [*"––––", "none", "uncaptured"]  # noqa: RUF001
+    sums = [line.split() for line in lines if line.startswith(("  ", " dollars"))]
+    bounds = [words[-2] for words in sums if len(words) > 1]
+    assert len(bounds) >= 6 and set(bounds) == {"≥"}
+    (listed,) = json.loads(_run(tmp_path, "sessions", "--json").stdout)["sessions"]
+    assert listed["finality"] == "unknown"
+    (words,) = [
+        line.split()
+        for line in _run(tmp_path, "sessions", width=200).stdout.splitlines()
+        if line.startswith("6f1c")
+    ]
+    assert words.count("≥") == 3  # prompt, output and cost
+
+
+def test_a_turn_without_usage_has_no_output_beside_a_capture(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.call(captured=False)
+    del made.lines[-1]["message"]["usage"]
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    text = " ".join(_run(tmp_path, "reconcile", SESSION, width=200).stdout.split())
+    assert "no usage in transcript" in text and "≥" not in text
+
+
+def test_thinking_of_an_answer_that_had_not_ended_is_a_lower_bound(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    usage = {"input_tokens": 1, "output_tokens": 90}
+    made.call(usage={**usage, "output_tokens_details": {"thinking_tokens": 30}})
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    text = " ".join(_run(tmp_path, "reconcile", SESSION).stdout.split())
+    assert "; 30 output tokens for thinking" in text
+    made.call(usage=usage, placeholder=True)
+    made.write(tmp_path / "claude")
+    text = " ".join(_run(tmp_path, "reconcile", SESSION).stdout.split())
+    assert "; ≥ 30 output tokens for thinking" in text
+
+
 def test_no_price_is_no_lower_bound_of_one(tmp_path: Path) -> None:
     made = MadeSession(SESSION, model="claude-made-up-9", final=False)
     made.call()

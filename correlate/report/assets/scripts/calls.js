@@ -110,7 +110,9 @@ function rowOf(row) {
       ? '='
       : row.tokens
         ? signed(off)
-        : bounded(count(row.transcript_tokens[OUTPUT]), row.finality);
+        : row.finality === 'unknown'
+          ? '–'
+          : bounded(count(row.transcript_tokens[OUTPUT]), row.finality);
   const values = [
     button,
     clock(row.started),
