@@ -182,11 +182,12 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 def _witness(witness: Witness) -> dict[str, Any]:
+    is_compared = witness.total is not None and witness.cause != "uncaptured"
     return {
         "name": witness.name,
         "usage": None if witness.total is None else witness.total.to_usage(),
         "usd": witness.usd,
-        "residual": None if witness.total is None else witness.residual.to_usage(),
+        "residual": witness.residual.to_usage() if is_compared else None,
         "residual_by_model": {
             model: tokens.to_usage() for model, tokens in witness.residual_by_model.items()
         },

@@ -202,6 +202,29 @@ def test_a_result_is_shown_beside_the_transcript(tmp_path: Path) -> None:
     assert ran.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ({"num_turns": 2, "duration_ms": 3000}, None),
+        ({"num_turns": 50}, "the result says 50 turns; 2 turns of the main thread allow at most 4"),
+        ({"duration_ms": 1}, "the result says 0.0 s; from the first line of the answers"),
+        ({"duration_ms": 900_000}, "the result says 900.0 s; from the first line of the trans"),
+    ],
+)
+def test_a_result_is_compared_with_the_lines_of_the_transcript(
+    tmp_path: Path, said: dict[str, int], note: str | None
+) -> None:
+    path = tmp_path / "printed"
+    used = {"claude-opus-5-5": {"inputTokens": 9, "outputTokens": 329}}
+    result = {"type": "result", "total_cost_usd": 0.2026, "modelUsage": used, **said}
+    path.write_text(json.dumps(result))
+    ran = _run(_made(tmp_path, final=True), "reconcile", SESSION, "--result", str(path), "--json")
+    report = json.loads(ran.stdout)
+    assert [found[: len(note or "")] for found in report["notes"]] == ([note] if note else [])
+    (witness,) = report["witnesses"]
+    assert (witness["residual"], witness["usage"]["output_tokens"]) == (None, 329)
+
+
 def test_a_synthetic_line_stays_synthetic(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(output=10)
