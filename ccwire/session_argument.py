@@ -109,7 +109,7 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
         return CapturedSession(session.session_id, session.folder)
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
-    reconcile = command_line("reconcile")
+    reconcile = command_line(f"reconcile {session.session_id}")
     raise UserError(
         f"session {session.session_id} has a transcript but no capture in {captures}: "
         f"`{reconcile}` lists its turns; {_elsewhere()}"

@@ -121,7 +121,9 @@ def totals_of(session: Reconciliation) -> Totals:
     ]
     witness = session.witness("cost-state")
     return Totals(
-        wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines),
+        wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines)
+        if session.is_captured
+        else Side(),
         transcript=_side(line for bills in bills for line in bills.transcript.lines),
         cost_state=_claimed(witness) if witness else None,
         causes=_causes(bills) if session.is_captured else (),

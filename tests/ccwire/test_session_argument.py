@@ -55,6 +55,11 @@ def test_a_session_without_a_capture_says_how_to_get_one(captures: Path) -> None
         captured_session("33", CaptureFolders.of(captures), captures.parent / "claude")
 
 
+def test_a_session_without_a_capture_is_named_in_the_command_that_shows_it(captures: Path) -> None:
+    with pytest.raises(UserError, match=r"`ccwire reconcile 33333333-[0-9a-f-]+` lists its turns"):
+        captured_session("33", CaptureFolders.of(captures), captures.parent / "claude")
+
+
 def test_a_session_without_a_folder_may_have_its_calls_among_the_unknown(captures: Path) -> None:
     unknown = captures / "unknown"
     unknown.mkdir()

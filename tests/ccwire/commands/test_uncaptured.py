@@ -181,6 +181,15 @@ def test_json_has_the_finality_of_turns_and_total(
     assert ("placeholder" in report["turns_without_call"][0]["flaws"]) is not final
 
 
+def test_json_has_nothing_of_a_wire_that_is_not_known(tmp_path: Path) -> None:
+    result = _run(_made(tmp_path, final=True), "reconcile", SESSION, "--json")
+    report = json.loads(result.stdout)
+    cost, alone = report["cost"], report["transcript_alone"]
+    assert (cost["wire_usd"], cost["wire_anthropic_usd"]) == (None, None)
+    assert cost["transcript_usd"] == alone["usd"] > 0
+    assert (alone["short_of_wire"], alone["short_of_wire_usd"]) == (None, None)
+
+
 def test_a_cost_record_is_shown_and_compared_with_nothing(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(output=10)
