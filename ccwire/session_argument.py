@@ -4,7 +4,7 @@ Captured sessions are found in every capture folder that a command searches.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ccwire.wire.format import is_run_id, short_id
 from ccwire.wire.regular_file import open_regular
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.reconcile.unassigned import unassigned_calls
-from correlate.transcript.locate import ClaudeDir
+from correlate.transcript.locate import ClaudeDir, has_message
 from correlate.transcript.reader import read_transcript
 
 LATEST = "latest"
@@ -109,7 +109,7 @@ def captured_session(text: str, captures: CaptureFolders, claude_dir: Path) -> C
         return CapturedSession(session.session_id, session.folder)
     if (unknown := _unknown_with(session.session_id, captures, claude_dir)) is not None:
         return CapturedSession(session.session_id, unknown)
-    reconcile = command_line("reconcile")
+    reconcile = command_line(f"reconcile {session.session_id}")
     raise UserError(
         f"session {session.session_id} has a transcript but no capture in {captures}: "
         f"`{reconcile}` lists its turns; {_elsewhere()}"
@@ -177,21 +177,22 @@ def _latest(
     if folders:
         newest = max(folders.values(), key=last_written)
         return FoundSession(newest.name, newest)
-    transcripts = ClaudeDir(claude_dir).session_ids()
-    if not transcripts:
+    session_id = _newest(ClaudeDir(claude_dir).main_files())
+    if session_id is None:
         captures.warn_of_away()
         raise UserError(
             f"there is no session in {captures} or {claude_dir} yet; "
             f"capture one with `{command_line('run claude')}`, or try `{command_line('demo')}`."
         )
-    session_id = max(transcripts, key=lambda name: transcripts[name].stat().st_mtime)
     return FoundSession(session_id, None)
 
 
 def _of_folder(cwd: Path, folders: Mapping[str, Path], claude_dir: Path) -> FoundSession:
     """Return the newest session of a working directory, captured ones first."""
     place = str(cwd.expanduser().resolve())
-    transcripts = [path.stem for path in ClaudeDir(claude_dir).sessions_of(place)]
+    transcripts: dict[str, tuple[Path, ...]] = {}
+    for path in ClaudeDir(claude_dir).sessions_of(place):
+        transcripts[path.stem] = (*transcripts.get(path.stem, ()), path)
     captured = [
         folder
         for name, folder in folders.items()
@@ -200,11 +201,34 @@ def _of_folder(cwd: Path, folders: Mapping[str, Path], claude_dir: Path) -> Foun
     if captured:
         newest = max(captured, key=last_written)
         return FoundSession(newest.name, newest)
-    if transcripts:
-        return FoundSession(transcripts[0], None)
+    session_id = _newest(transcripts)
+    if session_id is not None:
+        return FoundSession(session_id, None)
     raise UserError(
         f"no session was run in {place}; `{command_line('sessions --all')}` lists all sessions."
     )
+
+
+def _newest(transcripts: Mapping[str, Sequence[Path]]) -> str | None:
+    """Return the session that was written to last; one without a message only if all are so.
+
+    Clients write files that contain nothing but a summary, and a session that was resumed in
+    another project has a file in each.
+    """
+
+    def written(session_id: str) -> float:
+        return max(map(_mtime, transcripts[session_id]))
+
+    newest_first = sorted(transcripts, key=written, reverse=True)
+    spoken = (name for name in newest_first if any(map(has_message, transcripts[name])))
+    return next(spoken, next(iter(newest_first), None))
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0  # deleted meanwhile
 
 
 def _is_folder(text: str) -> bool:

@@ -12,8 +12,8 @@ from ccwire.wire.endpoints import endpoint_of
 from ccwire.wire.format import Exchange
 from ccwire.wire.parts import parts_of
 from ccwire.wire.usage import Tokens
-from correlate.reconcile.prices import price_of_part
-from correlate.transcript.finality import Finality, finality_of
+from correlate.reconcile.prices import price_of_part, prices_of_turn
+from correlate.transcript.finality import Finality, finality_of, finality_of_sum
 from correlate.transcript.turns import Turn
 
 UsageSource = Literal["wire", "transcript"]
@@ -35,11 +35,12 @@ class SessionUsage:
 def usage_of_calls(calls: Iterable[Exchange]) -> SessionUsage:
     """Return what crossed the wire; a call that was cut off has the usage of its start."""
     calls = list(calls)
-    tokens = [Tokens.of(call.usage) for call in calls if call.usage]
+    used = [call for call in calls if call.usage]
+    tokens = [Tokens.of(call.usage) for call in used]
     cost, unpriced = cost_of_calls(calls)
     return SessionUsage(
         usage_from="wire",
-        finality=_least(finality_of(call.usage, call.stop_reason) for call in calls if call.usage),
+        finality=finality_of_sum(finality_of(call.usage, call.stop_reason) for call in used),
         calls=len(calls),
         input_tokens=sum(t.context for t in tokens),
         output_tokens=sum(t.output for t in tokens),
@@ -55,13 +56,12 @@ def usage_of_turns(turns: Iterable[Turn]) -> SessionUsage:
     known: list[float] = []
     unpriced = 0
     for turn in turns:
-        parts = parts_of(turn.model, turn.model, turn.usage)
-        prices = [price_of_part(part, turn.usage, turn.started) for part in parts]
+        prices = prices_of_turn(turn)
         known += [found.client_usd for found in prices if found is not None]
         unpriced += None in prices
     return SessionUsage(
         usage_from="transcript" if turns else None,
-        finality=_least(finality_of(turn.usage, turn.stop_reason) for turn in turns),
+        finality=finality_of_sum(finality_of(turn.usage, turn.stop_reason) for turn in turns),
         calls=len(turns),
         input_tokens=sum(t.context for t in tokens),
         output_tokens=sum(t.output for t in tokens),
@@ -83,11 +83,3 @@ def cost_of_calls(calls: Iterable[Exchange]) -> tuple[float | None, int]:
         known += [found.client_usd for found in prices if found is not None]
         unpriced += None in prices
     return (sum(known) if known else None), unpriced
-
-
-def _least(found: Iterable[Finality]) -> Finality | None:
-    """Return the finality of a sum: with an unknown part, it is a lower bound."""
-    kinds = set(found)
-    if not kinds:
-        return None
-    return next(iter(kinds)) if len(kinds) == 1 else "lower-bound"

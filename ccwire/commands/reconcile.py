@@ -46,9 +46,14 @@ from correlate.reconcile.totals import GrandTotal, Totals, totals_of
 from correlate.reconcile.witnesses.client_totals import ClientTotals
 from correlate.reconcile.witnesses.printed_result import (
     PrintedResult,
+    Written,
     printed_result,
     result_notes,
+    uncaptured_notes,
 )
+from correlate.show.conversation import is_notification, prompt_text
+from correlate.show.final_answer import prompt_answers
+from correlate.transcript.conversation import read_conversation
 from correlate.transcript.locate import ClaudeDir, SessionFiles
 from correlate.transcript.titles import title_of
 
@@ -127,7 +132,7 @@ def command(
         accounts = _accounts(sessions, captures, claude_dir, totals, None if as_json else to)
         (found,) = accounts  # to the end, so that the progress bar is gone
         if result is not None:
-            found = _with_result_notes(found, result, _last_seen(sessions[0], claude_dir))
+            found = _with_result_notes(found, result, sessions[0], claude_dir)
         one = narrowed(_with_agent(found, agent), since_compact=since_compact, agent=agent)
         unexplained = _print_one(one, None if as_json else to, verbose)
     ctx.exit(1 if unexplained else 0)
@@ -297,8 +302,30 @@ def _last_seen(session: FoundSession, claude_dir: Path) -> float | None:
 
 
 def _with_result_notes(
-    session: Reconciliation, result: PrintedResult, last_seen: float | None
+    session: Reconciliation, result: PrintedResult, found: FoundSession, claude_dir: Path
 ) -> Reconciliation:
     lines = sum(session.records.get(name, 0) for name in ("user", "assistant"))
-    notes = result_notes(result, session.calls, session.turns_without_call, lines, last_seen)
+    turns = session.turns_without_call
+    if session.is_captured:
+        last_seen = _last_seen(found, claude_dir)
+        notes = result_notes(result, session.calls, turns, lines, last_seen)
+    else:
+        written = _written(_files(ClaudeDir(claude_dir), found))
+        is_compacted = bool(session.compacted_at)
+        notes = uncaptured_notes(result, turns, lines, written, is_compacted=is_compacted)
     return replace(session, notes=(*session.notes, *notes))
+
+
+def _written(files: SessionFiles) -> Written | None:
+    """Return what the lines of a transcript show of a run; None without a time."""
+    try:
+        entries = read_conversation(files).entries
+    except OSError:
+        return None
+    times = [entry.timestamp for entry in entries if entry.timestamp is not None]
+    if not times:
+        return None
+    said = [(entry, text) for entry in entries if (text := prompt_text(entry)) is not None]
+    is_woken = any(is_notification(entry, text) for entry, text in said)
+    is_one = len(prompt_answers(entries)) == 1 and not is_woken
+    return Written(min(times), max(times), is_one)

@@ -129,11 +129,12 @@ def command(
 ) -> None:
     """Show the conversation of SESSION, its final answer, or its exchange N.
 
-    SESSION is an id, a unique prefix, a folder, or `latest`, which is the default: `show 7` is
-    exchange 7 of the latest session. `--calls` lists the exchanges; `unknown` are those without a
-    session. A conversation needs no capture: it is read from the transcript, or without one from
-    the capture. `--answer` waits for an answer that is being written; with `--json` it has usage,
-    turns, duration and cost, of the session or with `--turn` of one prompt. Long texts are
+    SESSION is an id, a unique prefix, a folder, or `latest`, which is the default: the captured
+    session that was written to last, or if nothing is captured, the newest one of the client.
+    `show 7` is exchange 7 of the latest session. `--calls` lists the exchanges; `unknown` are those
+    without a session. A conversation needs no capture: it is read from the transcript, or without
+    one from the capture. `--answer` waits for an answer that is being written; with `--json` it has
+    usage, turns, duration and cost, of the session or with `--turn` of one prompt. Long texts are
     shortened. On a terminal, a long output is shown in $PAGER, else in less.
     """
     parts: dict[Part, bool] = {

@@ -161,6 +161,8 @@ def _models(finding: Finding) -> str:
 def _difference(finding: Finding) -> str:
     if finding.turn is None:
         return ""
+    if finding.call is None and finding.finality == "unknown":
+        return "no usage in transcript"
     if finding.call is None:
         written = at_least(count(finding.transcript_tokens.output), finding.finality)
         return f"output {written} in transcript"
@@ -178,9 +180,13 @@ def _verdict_text(finding: Finding) -> Text:
     return Text(finding.verdict, _STYLES[finding.tone])
 
 
-def at_least(number: str, finality: Finality) -> str:
-    """Return a number of the transcript as the lower bound that it is, if it is one."""
-    return number if finality == "exact" else f"≥ {number}"
+def at_least(number: str, finality: Finality, *, is_output: bool = True) -> str:
+    """Return a number of the transcript as the lower bound that it is, if it is one.
+
+    Other tokens than the output's are one only if a turn has no usage at all.
+    """
+    is_bound = finality != "exact" if is_output else finality == "unknown"
+    return f"≥ {number}" if is_bound else number
 
 
 def print_evidence(to: Console, finding: Finding) -> None:
@@ -322,7 +328,8 @@ def figures_text(session: Reconciliation) -> str:
             f"{context}, {count(found.context_peak)} at its peak",
         ]
     if found.thinking_tokens:
-        parts.append(f"{count(found.thinking_tokens)} output tokens for thinking")
+        bound = "≥ " if found.thinking_is_lower_bound else ""
+        parts.append(f"{bound}{count(found.thinking_tokens)} output tokens for thinking")
     if found.cache_share is not None:
         parts.append(f"{found.cache_share:.0%} of the prompt tokens from the cache")
     if found.files_written:

@@ -35,6 +35,7 @@ _COLUMNS = (
     FittedColumn("usage", 6, 5),
     FittedColumn("verdict", 2, 7),
 )
+_NOTHING = "–"  # noqa: RUF001
 _USAGE: dict[Finality, str] = {"exact": "final", "lower-bound": "at least", "unknown": "none"}
 
 
@@ -87,7 +88,9 @@ def _cells(number: int, finding: Finding) -> dict[str, str | Text]:
     figures = {group.column: count(tokens.of_group(group)) for group in _GROUPS}
     if finding.verdict == "inherited":  # counted in the session that made the call
         figures = dict.fromkeys(figures, "-")
-    if is_own:
+    if is_own and finding.finality == "unknown":
+        figures = dict.fromkeys(figures, _NOTHING)
+    elif is_own:
         figures["output"] = at_least(figures["output"], finding.finality)
     usage = _USAGE[finding.finality] if is_own else ""
     return {
@@ -123,9 +126,8 @@ def _print_totals(to: Console, totals: Totals) -> None:
 
 def _figures(totals: Totals, token_class: TokenClass, figures: list[int]) -> list[str]:
     first, *others = map(count, figures)
-    if token_class.group.kind == "output":
-        first = at_least(first, totals.transcript_finality)
-    return [first, *others]
+    is_output = token_class.group.kind == "output"
+    return [at_least(first, totals.transcript_finality, is_output=is_output), *others]
 
 
 def _money(side: Side) -> str:

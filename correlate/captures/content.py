@@ -12,6 +12,7 @@ from ccwire.wire.json_text import as_dict, dicts
 from ccwire.wire.pack.reader import ExchangeFiles
 from correlate.captures.folder import parsed_file
 from correlate.transcript.lines import line_at, parse_line
+from correlate.transcript.records import message_of
 from correlate.transcript.turns import TranscriptPlace, Turn
 
 Block = dict[str, Any]
@@ -58,7 +59,7 @@ def turn_blocks(turn: Turn) -> list[tuple[Block, TranscriptPlace]]:
     found: list[tuple[Block, TranscriptPlace]] = []
     for place in turn.places:
         record = parse_line(line_at(place.path, place.offset))
-        content = as_dict(as_dict(record).get("message")).get("content")
+        content = message_of(as_dict(record)).get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         found += [(block, place) for block in dicts(blocks)]
     return found

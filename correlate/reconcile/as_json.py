@@ -26,7 +26,7 @@ def session_json(session: Reconciliation, totals: Totals) -> dict[str, Any]:
         "cost": _cost(totals),
         "unexplained": session.unexplained,
         "verdicts": counted(session.findings),
-        "transcript_alone": _alone(totals),
+        "transcript_alone": _alone(totals, is_captured=session.is_captured),
         "differences": [_cause(cause) for cause in totals.causes if cause.missing],
         "witnesses": [_witness(witness) for witness in session.witnesses],
         "summary": asdict(summarize(session)),
@@ -161,13 +161,14 @@ def _by_model(side: Side) -> dict[str, dict[str, float | None]]:
     }
 
 
-def _alone(totals: Totals) -> dict[str, Any]:
+def _alone(totals: Totals, *, is_captured: bool) -> dict[str, Any]:
+    """Return the transcript's totals, and how far they are from the wire's, if there is a wire."""
     wire, transcript = totals.wire.usd, totals.transcript.usd
     off = None if wire is None or transcript is None else float(wire - transcript)
     return {
         "usage": totals.transcript.total.to_usage(),
         "usd": transcript,
-        "short_of_wire": totals.off.to_usage(),
+        "short_of_wire": totals.off.to_usage() if is_captured else None,
         "short_of_wire_usd": off,
     }
 
@@ -182,11 +183,12 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 def _witness(witness: Witness) -> dict[str, Any]:
+    is_compared = witness.total is not None and witness.cause != "uncaptured"
     return {
         "name": witness.name,
         "usage": None if witness.total is None else witness.total.to_usage(),
         "usd": witness.usd,
-        "residual": None if witness.total is None else witness.residual.to_usage(),
+        "residual": witness.residual.to_usage() if is_compared else None,
         "residual_by_model": {
             model: tokens.to_usage() for model, tokens in witness.residual_by_model.items()
         },

@@ -24,6 +24,7 @@ from ccwire.wire.models import base_model
 from ccwire.wire.parts import ADVISOR, Part, parts_of
 from ccwire.wire.usage import TOKEN_CLASSES, TOKEN_GROUPS, Tokens
 from ccwire.wire.vocabulary import Provider
+from correlate.transcript.turns import Turn
 
 # A price as it is listed; None is no known price.
 type Listed = Decimal | TieredPrices | None
@@ -136,6 +137,22 @@ def usd_of_call(call: Exchange, usage: RawUsage | None) -> float | None:
     usd = 0.0
     for part in parts_of(call.model, call.served_model, usage):
         found = price_of_part(part, usage, call.started, provider)
+        if found is None:
+            return None
+        usd += found.client_usd
+    return usd
+
+
+def prices_of_turn(turn: Turn) -> list[Price | None]:
+    """Return the price of each part of a turn, None where there is none."""
+    parts = parts_of(turn.model, turn.model, turn.usage)
+    return [price_of_part(part, turn.usage, turn.started) for part in parts]
+
+
+def usd_of_turn(turn: Turn) -> float | None:
+    """Return the dollars of a turn by the models that served it; None if a part has no price."""
+    usd = 0.0
+    for found in prices_of_turn(turn):
         if found is None:
             return None
         usd += found.client_usd

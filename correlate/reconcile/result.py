@@ -24,6 +24,7 @@ from correlate.reconcile.verdicts import (
 from correlate.schema.flaws import Flaw
 from correlate.transcript.agents import Agent
 from correlate.transcript.finality import Finality, finality_of
+from correlate.transcript.records import ToolUseLine
 from correlate.transcript.turns import Turn
 
 NOT_BILLED = ("count_tokens",)
@@ -180,6 +181,7 @@ class Reconciliation:
     notes: tuple[str, ...] = ()
     bad_lines: tuple[str, ...] = ()
     compacted_at: tuple[float, ...] = ()
+    tool_lines: tuple[ToolUseLine, ...] = ()  # tool calls outside of turns
     is_captured: bool = True  # False: nothing but a transcript is known of the session
 
     @property

@@ -111,6 +111,7 @@ class SessionReconciler:
             notes=tuple(notes),
             bad_lines=_bad_lines(transcript),
             compacted_at=_compacted_at(transcript),
+            tool_lines=transcript.tool_lines,
         )
 
     def _uncaptured(
@@ -134,6 +135,7 @@ class SessionReconciler:
             records=transcript.records,
             bad_lines=_bad_lines(transcript),
             compacted_at=_compacted_at(transcript),
+            tool_lines=transcript.tool_lines,
             is_captured=False,
         )
 
@@ -255,17 +257,22 @@ def narrowed(
     if since is None and agent is None:
         return session
 
-    def wanted(finding: Finding) -> bool:
-        if since is not None and (finding.at is None or finding.at <= since):
+    def is_wanted(at: float | None, agent_id: str | None) -> bool:
+        if since is not None and (at is None or at <= since):
             return False
         if agent == "main":
-            return finding.agent_id is None
-        return agent is None or (finding.agent_id or "").startswith(agent)
+            return agent_id is None
+        return agent is None or (agent_id or "").startswith(agent)
 
+    def wanted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        return tuple(one for one in findings if is_wanted(one.at, one.agent_id))
+
+    tools = (line for line in session.tool_lines if is_wanted(line.timestamp, line.agent_id))
     return replace(
         session,
-        calls=tuple(filter(wanted, session.calls)),
-        turns_without_call=tuple(filter(wanted, session.turns_without_call)),
+        calls=wanted(session.calls),
+        turns_without_call=wanted(session.turns_without_call),
+        tool_lines=tuple(tools),
         witnesses=(),
     )
 

@@ -10,7 +10,7 @@ from ccwire.wire.parts import Part
 from ccwire.wire.usage import Tokens
 from correlate.reconcile.prices import Cost, Price, PriceList, price_of_part
 from correlate.reconcile.result import Finding, Reconciliation, Witness, label
-from correlate.transcript.finality import Finality
+from correlate.transcript.finality import Finality, finality_of_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,9 @@ def totals_of(session: Reconciliation) -> Totals:
     ]
     witness = session.witness("cost-state")
     return Totals(
-        wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines),
+        wire=_side(line for bills in _as_they_ended(bills) for line in bills.wire.lines)
+        if session.is_captured
+        else Side(),
         transcript=_side(line for bills in bills for line in bills.transcript.lines),
         cost_state=_claimed(witness) if witness else None,
         causes=_causes(bills) if session.is_captured else (),
@@ -140,9 +142,7 @@ def _finality(session: Reconciliation) -> Finality:
         for finding in session.findings
         if finding.turn and finding.verdict not in ("inherited", "synthetic")
     ]
-    if own and all(one == "unknown" for one in own):
-        return "unknown"
-    return "exact" if all(one == "exact" for one in own) else "lower-bound"
+    return finality_of_sum(own) or "exact"
 
 
 @dataclass(frozen=True, slots=True)

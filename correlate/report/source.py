@@ -189,7 +189,10 @@ class _SourceReader:
             answer = turn_pieces(_turn_blocks(finding.turn, []) or [])
             request, blocks, left_out = fit_to_page(one.added, answer, self._budget, self._clean)
             content = {"request": request, "answer": blocks, "left_out": left_out, "problems": []}
-            rows.append({"started": started, "ended": ended, "content": content})
+            is_timed = one.at is not None  # else nothing shows when the call can have begun
+            rows.append(
+                {"started": started, "ended": ended, "is_timed": is_timed, "content": content}
+            )
         return rows
 
     def _request(self, finding: Finding, problems: list[str]) -> Added | None:

@@ -16,7 +16,7 @@ from correlate.report.contents import Added, Piece
 from correlate.transcript.conversation import Entry, read_conversation
 from correlate.transcript.locate import SessionFiles
 
-_SHOWN = ("user",)
+_SHOWN = ("user", "tool_result")
 
 
 @dataclass(frozen=True, slots=True)

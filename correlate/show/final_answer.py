@@ -8,8 +8,10 @@ the answer, newer clients answer again; up to 2.1.294 they print the last of the
 space around it.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ccwire.wire.json_text import as_dict, dump, text, whole
@@ -27,6 +29,8 @@ from correlate.transcript.conversation import Entry
 from correlate.transcript.titles import CLIENT_TAG
 
 _PRINTS_ALL = (2, 1, 295)  # the first release that prints the answers before background tasks too
+_ANSWERING = ("assistant", "tool_use")  # other tools give a tool call a line of its own
+_NO_ANSWER = "No response requested."
 _STOPPED = "stop_hook_summary"  # newer clients write it when a turn has ended, if there are hooks
 
 
@@ -38,7 +42,9 @@ class PromptAnswer:
     parts: tuple[str, ...]
     started: float | None
     ended: float | None  # of the last line of the answer
-    until: float | None  # when the next prompt was given
+    until: float | None  # when the next prompt was given, on an abandoned branch too
+    lines: frozenset[tuple[Path, int]]
+    message_ids: frozenset[str]
     message_id: str | None
     model: str | None
     stop_reason: str | None
@@ -65,17 +71,30 @@ def prompt_answers(entries: Sequence[Entry]) -> list[PromptAnswer]:
     branches, _ = branch_of(lines, is_prompt)
     turns: list[list[Entry]] = []
     for place, entry in enumerate(lines):
-        if branches[place] is not None:
+        if branches[place] is not None or _is_no_answer(entry):
             continue
         if _begins(entry):
             turns.append([entry])
         elif turns:
             turns[-1].append(entry)
-        elif entry.type == "assistant":
+        elif entry.type in _ANSWERING:
             turns.append([entry])  # what came before was not recorded
     turns = [turn for turn in turns if not _is_local(turn)]
+    left = sorted(
+        entry.timestamp
+        for entry, branch in zip(lines, branches, strict=True)
+        if branch is not None and _begins(entry) and entry.timestamp is not None
+    )
     ends = [*(turn[0].timestamp for turn in turns[1:]), None] if turns else []
-    return [_answered(turn, until) for turn, until in zip(turns, ends, strict=True)]
+    pairs = zip(turns, ends, strict=True)
+    return [_answered(turn, _until(turn, end, left)) for turn, end in pairs]
+
+
+def _until(turn: Sequence[Entry], end: float | None, left: Sequence[float]) -> float | None:
+    """Return when the next prompt was given; `left` are the prompts of abandoned branches."""
+    started = turn[0].timestamp
+    after = [] if started is None else left[bisect_right(left, started) :][:1]
+    return min([*after, *([] if end is None else [end])], default=None)
 
 
 def _begins(entry: Entry) -> bool:
@@ -89,7 +108,15 @@ def _is_local(turn: Sequence[Entry]) -> bool:
     """Whether a turn is a command that the client ran itself, without asking the model."""
     said = prompt_text(turn[0])
     is_client = said is not None and is_note(turn[0], said)
-    return is_client and not any(entry.type == "assistant" for entry in turn)
+    return is_client and not any(entry.type in _ANSWERING for entry in turn)
+
+
+def _is_no_answer(entry: Entry) -> bool:
+    """Whether the client wrote that there is nothing to answer, as 2.0.73 to 2.1.168 on resume."""
+    if entry.type != "assistant" or not is_synthetic(entry):
+        return False
+    is_error = entry.record.get("isApiErrorMessage") is True
+    return not is_error and [text(block.get("text")) for block in entry.blocks] == [_NO_ANSWER]
 
 
 @dataclass(slots=True)
@@ -114,13 +141,22 @@ class _Turn:
             self.current, self.is_whole = None, False
         elif entry.type == "assistant":
             self._take_answer(entry)
+        elif entry.type == "tool_use":
+            self.is_interrupted = self.is_whole = False
+            self.structured = None
         elif entry.type == "user" and entry.record.get("isCompactSummary") is not True:
-            if said is None or CLIENT_TAG.match(said.lstrip()) is None:  # not a client's command
-                self.is_interrupted = self.is_whole = said is not None and is_interruption(said)
+            self._take_user(entry, said)
         elif entry.subtype == _STOPPED and not self.is_whole:
             self.current, self.is_whole = "", True  # the answer was empty
         else:
             self._take_attachment(as_dict(entry.record.get("attachment")))
+
+    def _take_user(self, entry: Entry, said: str | None) -> None:
+        if said is not None and CLIENT_TAG.match(said.lstrip()):  # a client's command
+            return
+        if self.is_whole and entry.record.get("isMeta") is True:
+            return  # a caveat before a command is one too; if it asks the model, an answer follows
+        self.is_interrupted = self.is_whole = said is not None and is_interruption(said)
 
     def _take_answer(self, entry: Entry) -> None:
         blocks = entry.blocks
@@ -163,6 +199,8 @@ def _answered(turn: Sequence[Entry], until: float | None) -> PromptAnswer:
         started=turn[0].timestamp,
         ended=last.timestamp if last is not None else None,
         until=until,
+        lines=frozenset((entry.path, entry.line) for entry in turn),
+        message_ids=frozenset(filter(None, (text(message_of(one).get("id")) for one in turn))),
         message_id=text(message.get("id")),
         model=text(message.get("model")),
         stop_reason=text(message.get("stop_reason")),

@@ -21,7 +21,7 @@ from ccwire.wire.regular_file import open_regular, read_regular
 from ccwire.wire.usage import Tokens, output_of
 from correlate.transcript.lines import parse_line, telling_lines
 from correlate.transcript.records import AgentResult, AssistantLine, CostState, typed
-from correlate.transcript.turns import Turn, TurnFolder
+from correlate.transcript.turns import ASKING_TYPES, Turn, TurnFolder
 
 TRANSCRIPT_FOLDERS = ("projects", "sessions")
 _PROBE = 256  # bytes at the start of a file, and before the offset, by which it is recognised
@@ -175,6 +175,7 @@ def _read(
     cost = known.cost_usd if known else None
     offset = start = known.offset if known else 0
     silent: Counter[str] = Counter()
+    told = 0  # prompts and results that were parsed
     for line in telling_lines(path, silent, own_file=agent_id is not None, start_at=start):
         is_whole = line.data.endswith(b"\n")
         record = parse_line(line.data)
@@ -182,12 +183,14 @@ def _read(
             offset = line.offset + len(line.data)
         if isinstance(record, str):
             continue
+        told += record.get("type") in ASKING_TYPES
         match typed(record, path, line.number, line.offset):
             case AssistantLine() as answer:
                 if is_whole and (in_statistics or not answer.sidechain):
                     _count_line(lines, answer)
                 found = replace(answer, agent_id=answer.agent_id or agent_id)
-                (folder if is_whole else rest).add(found)
+                asked = told + sum(silent[kind] for kind in ASKING_TYPES)
+                (folder if is_whole else rest).add(found, asked)
                 for block in found.blocks:
                     if block.subagent_type and block.tool_use_id:
                         launches[block.tool_use_id[:_LONGEST_NAME]] = block.subagent_type[:80]

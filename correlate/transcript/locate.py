@@ -20,6 +20,7 @@ SLUG_LENGTH = 200
 _SESSION_IN_LINE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _TIME_IN_LINE = re.compile(rb'"timestamp"\s*:\s*"([^"\\]+)"')
 _CWD_IN_LINE = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_MESSAGE_IN_LINE = re.compile(rb'"type"\s*:\s*"(user|assistant)"')
 _HEAD = 1 << 16
 
 
@@ -195,6 +196,16 @@ def first_time(path: Path) -> float | None:
     """Return the first `timestamp` in the file."""
     found = _first(path, _TIME_IN_LINE)
     return None if found is None else instant(found.decode("utf-8", "replace"))
+
+
+def has_message(path: Path) -> bool:
+    """Return whether a prompt or an answer is in the file; a long file is not read to its end."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+            return _MESSAGE_IN_LINE.search(head) is not None or bool(file.read(1))
+    except OSError:
+        return False
 
 
 def last_time(path: Path) -> float | None:

@@ -26,7 +26,7 @@ from correlate.transcript.records import (
     ToolUseLine,
     typed,
 )
-from correlate.transcript.turns import Turn, TurnFolder
+from correlate.transcript.turns import ASKING_TYPES, Turn, TurnFolder
 
 Progress = Callable[[int], None]
 
@@ -41,19 +41,16 @@ class Transcript:
     api_errors: tuple[ApiError, ...] = ()
     compactions: tuple[Compaction, ...] = ()
     cost_states: tuple[CostState, ...] = ()
+    cost_state: CostState | None = None  # the last one of the newest file; they are cumulative
     api_requests: Mapping[str, ApiRequest] = field(default_factory=dict)
     records: Mapping[str, int] = field(default_factory=dict)
     bad_lines: tuple[BadLine, ...] = ()
     versions: tuple[str, ...] = ()
+    tool_lines: tuple[ToolUseLine, ...] = ()
     cwd: str | None = None
     title: str | None = None
     branches: tuple[str, ...] = ()  # of git, in the order of their first turn
     slug: str | None = None  # the client's name for the session, also that of its plan
-
-    @property
-    def cost_state(self) -> CostState | None:
-        """The last cost record; they are cumulative."""
-        return self.cost_states[-1] if self.cost_states else None
 
 
 def read_transcript(files: SessionFiles, progress: Progress | None = None) -> Transcript:
@@ -83,6 +80,7 @@ class _TranscriptReader:
         self._tool_lines: list[ToolUseLine] = []
         self._branches: dict[str, None] = {}
         self._slug: str | None = None
+        self._answered: dict[Path, float] = {}  # when the last answer in a file was written
         self._lost = 0  # messages counted as lost, or in earlier files
         self._records: Counter[str] = Counter()
         self._bad: list[BadLine] = []
@@ -123,10 +121,12 @@ class _TranscriptReader:
             api_errors=tuple(self._errors),
             compactions=tuple(self._compactions),
             cost_states=tuple(self._costs),
+            cost_state=self._last_cost(),
             api_requests=self._requests,
             records=dict(self._records),
             bad_lines=tuple(self._bad),
             versions=tuple(self._versions),
+            tool_lines=tuple(self._tool_lines),
             cwd=self._cwd,
             title=self._title,
             branches=tuple(self._branches),
@@ -164,7 +164,17 @@ class _TranscriptReader:
             case PromptLine() as prompt if agent_id is None:
                 self._sidechain(prompt.uuid, prompt.parent_uuid, prompt.text)
 
+    def _last_cost(self) -> CostState | None:
+        """Return the last cost record of the file with the last answer, among those with one."""
+
+        def written(state: CostState) -> float:
+            return self._answered.get(state.path, 0.0) if state.path else 0.0
+
+        return max(reversed(self._costs), key=written, default=None)
+
     def _assistant(self, line: AssistantLine, agent_id: str | None) -> None:
+        if line.timestamp is not None:
+            self._answered[line.path] = max(line.timestamp, self._answered.get(line.path, 0.0))
         if line.version:
             self._versions.setdefault(line.version)
         if line.branch:
@@ -173,7 +183,7 @@ class _TranscriptReader:
             agent_id = self._sidechain(line.uuid, line.parent_uuid, None)
         if line.agent_id is None and agent_id is not None:
             line = replace(line, agent_id=agent_id)
-        self._folder.add(line)
+        self._folder.add(line, asked=sum(self._records[kind] for kind in ASKING_TYPES))
 
     def _messages(self) -> int:
         return sum(self._records[kind] for kind in _MESSAGES)

@@ -163,6 +163,7 @@ class ToolUseLine:
 
     block: ContentBlock
     agent_id: str | None
+    timestamp: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,8 @@ def typed(record: dict[str, Any], path: Path, line: int, offset: int) -> Record:
                 return CompactSummary(line, offset, at, uuid)
             return _user(record)
         case "tool_use":
-            return ToolUseLine(_block(record), text(record.get("agentId")))
+            at = instant(record.get("timestamp"))
+            return ToolUseLine(_block(record), text(record.get("agentId")), at)
         case "tool_result":
             return _agent_result(record, [record])
     return None

@@ -16,7 +16,9 @@ from correlate.transcript.records import first_text, message_of
 _END_BYTES = 1 << 18
 _LONGEST = 200
 _TITLE_FIELDS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-CLIENT_TAG = re.compile(r"<(command-name|command-message|local-command|system-reminder|bash-)")
+CLIENT_TAG = re.compile(
+    r"<(command-name|command-message|local-command|system-reminder|bash-|user-memory-input)"
+)
 
 
 def title_of(transcript: Path, clean: Callable[[str], str] = str) -> str | None:

@@ -3,7 +3,7 @@
 The rule: lines with the same message id and request id are one turn, wherever they are, and so is a
 line that repeats the message id without a request id. Its usage is taken from a line with a stop
 reason, else from the line with the most output. Consecutive lines without either id are one turn as
-long as their four token counts are equal.
+long as their four token counts are equal and neither a prompt nor a tool's result is between them.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from typing import Any
 from ccwire.wire.usage import fingerprint, output_of
 from correlate.transcript.records import AssistantLine, ContentBlock
 
+ASKING_TYPES = ("user", "tool_result")  # of the lines that an answer follows
 _MOST_BLOCKS = 1000  # of one answer
 
 
@@ -89,8 +90,9 @@ class TurnFolder:
         self._unnamed = 0
         self._previous: tuple[Any, ...] | None = None
 
-    def add(self, line: AssistantLine) -> None:
-        key = self._key(line)
+    def add(self, line: AssistantLine, asked: int = 0) -> None:
+        """Add a line; `asked` is the number of lines of `ASKING_TYPES` before it."""
+        key = self._key(line, asked)
         found = self._by_key.get(key)
         if found is None:
             found = self._by_key[key] = _Lines(line, line.timestamp, first=line)
@@ -102,7 +104,7 @@ class TurnFolder:
     def turns(self) -> tuple[Turn, ...]:
         return tuple(_turn(lines) for lines in self._by_key.values())
 
-    def _key(self, line: AssistantLine) -> tuple[Any, ...]:
+    def _key(self, line: AssistantLine, asked: int) -> tuple[Any, ...]:
         if line.message_id is not None or line.request_id is not None:
             self._previous = None
             if line.request_id is None and line.message_id in self._with_request:
@@ -111,7 +113,7 @@ class TurnFolder:
             if line.message_id is not None and line.request_id is not None:
                 self._with_request.setdefault(line.message_id, key)
             return key
-        same = (line.model, line.agent_id, fingerprint(line.usage))
+        same = (line.model, line.agent_id, fingerprint(line.usage), asked)
         if same != self._previous:
             self._unnamed += 1
             self._previous = same

@@ -55,6 +55,11 @@ def test_a_session_without_a_capture_says_how_to_get_one(captures: Path) -> None
         captured_session("33", CaptureFolders.of(captures), captures.parent / "claude")
 
 
+def test_a_session_without_a_capture_is_named_in_the_command_that_shows_it(captures: Path) -> None:
+    with pytest.raises(UserError, match=r"`ccwire reconcile 33333333-[0-9a-f-]+` lists its turns"):
+        captured_session("33", CaptureFolders.of(captures), captures.parent / "claude")
+
+
 def test_a_session_without_a_folder_may_have_its_calls_among_the_unknown(captures: Path) -> None:
     unknown = captures / "unknown"
     unknown.mkdir()
@@ -143,3 +148,30 @@ def test_a_small_number_alone_is_a_call_of_the_latest_session(
 def test_nothing_at_all_says_where_to_begin(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="ccwire demo"):
         find_session("latest", CaptureFolders.of(tmp_path), tmp_path)
+
+
+def talk(root: Path, session: str, age: float, cwd: str = "/home/lab/project") -> None:
+    """Write a transcript of one answer, that old."""
+    made = MadeSession(session, cwd=cwd)
+    made.prompt("Hello?")
+    made.call()
+    os.utime(made.write(root / "claude"), (1e9 - age, 1e9 - age))
+
+
+@pytest.mark.parametrize("text", ["latest", "/home/lab/project"])
+def test_the_latest_session_has_a_message(tmp_path: Path, text: str) -> None:
+    talk(tmp_path, ONE, 20)
+    folder = tmp_path / "claude/projects/-home-lab-project"
+    (folder / f"{TWO}.jsonl").write_text('{"type":"summary","summary":"A title","leafUuid":"u"}\n')
+    (tmp_path / "captures").mkdir()
+    assert find(tmp_path / "captures", text) == ONE
+    (folder / f"{ONE}.jsonl").unlink()
+    assert find(tmp_path / "captures", text) == TWO
+
+
+def test_the_latest_session_may_be_in_any_of_its_files(tmp_path: Path) -> None:
+    for session, age, cwd in ((ONE, 30, "/home/a"), (TWO, 20, "/home/m"), (ONE, 10, "/home/z")):
+        talk(tmp_path, session, age, cwd)
+    (tmp_path / "captures").mkdir()
+    assert find(tmp_path / "captures", "latest") == ONE
+    assert find(tmp_path / "captures", "/home/a") == ONE

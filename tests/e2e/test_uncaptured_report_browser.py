@@ -73,6 +73,19 @@ def test_a_placeholder_is_a_lower_bound_everywhere(page: Page, root: Path) -> No
     assert table_row(page, "#rows", "output_tokens") == [NOTHING, "≥ 2"]
 
 
+def test_the_time_of_a_turn_without_a_record_before_it_is_not_known(
+    page: Page, tmp_path: Path
+) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    text = opened(page, tmp_path, SESSION)
+    assert "≤" not in text
+    took = page.evaluate("document.querySelector('#rows td.took').textContent")
+    assert took == NOTHING
+
+
 def test_it_is_compared_by_what_its_transcript_has(page: Page, root: Path) -> None:
     opened(page, root, SESSION, "--compare", OTHER)
     assert table_row(page, "#compare", "calls") == [NOTHING, "1", NOTHING]
@@ -97,3 +110,75 @@ def test_an_unknown_price_is_no_lower_bound(page: Page, tmp_path: Path) -> None:
     text = opened(page, tmp_path, SESSION)
     assert "≥ unpriced" not in text
     assert "without made-up-9 (unknown price)" in text
+
+
+def tiles(page: Page) -> dict[str, list[str]]:
+    """Return the figure of each tile and the words below it."""
+    found: list[list[str]] = page.evaluate(
+        "[...document.querySelectorAll('#tiles > div')]"
+        ".map((tile) => [...tile.children].map((part) => part.textContent))"
+    )
+    return {name: texts for name, *texts in found}
+
+
+def test_a_turn_without_usage_makes_every_sum_a_lower_bound(page: Page, tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("Please look.")
+    made.call(output=249)
+    made.call()
+    del made.lines[-1]["message"]["usage"]
+    made.write(tmp_path / "claude")
+    captured = MadeSession(OTHER)
+    captured.call(output=77)
+    captured.write(tmp_path / "claude", tmp_path / "captures")
+    opened(page, tmp_path, SESSION, "--compare", OTHER)
+    rows: list[list[str]] = page.evaluate(
+        "[...document.querySelectorAll('#rows tr.row')].map((row) =>"
+        " [...row.querySelectorAll('.tokens')].map((cell) => cell.textContent))"
+    )
+    assert rows[0][-1] == "249" and set(rows[1]) == {NOTHING}
+    for name in ("cache read", "output"):
+        assert tiles(page)[name][0].startswith("≥ ")
+        assert table_row(page, "#compare", name)[0].startswith("≥ ")
+    assert table_row(page, "#totals-tables", "output")[0] == "≥ 249"
+    assert all(cell.startswith("≥ ") for cell in table_row(page, "#totals-tables", "cache read"))
+
+
+def test_a_cost_without_some_prices_is_a_lower_bound(page: Page, tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.call(model="claude-made-up-9")
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    whole = MadeSession(OTHER)
+    whole.call()
+    whole.write(tmp_path / "claude", tmp_path / "captures")
+    opened(page, tmp_path, OTHER, "--compare", SESSION)
+    mine, other, apart = table_row(page, "#compare", "cost")
+    assert (mine[0], other[:3], apart) == ("$", "≥ $", NOTHING)
+
+
+def test_thinking_of_an_answer_that_had_not_ended_is_a_lower_bound(
+    page: Page, tmp_path: Path
+) -> None:
+    made = MadeSession(SESSION)
+    for placeholder in (False, True):
+        thinking = {"output_tokens_details": {"thinking_tokens": 30}}
+        usage = {"input_tokens": 1, "output_tokens": 90, **thinking}
+        made.call(usage=usage, placeholder=placeholder)
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    assert "≥ 60 tokens" in opened(page, tmp_path, SESSION)
+
+
+def test_a_session_without_a_turn_has_no_cost(page: Page, tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("Nobody answered.")
+    made.write(tmp_path / "claude")
+    other = MadeSession(OTHER)
+    other.call()
+    other.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    assert "$" not in opened(page, tmp_path, SESSION)
+    assert tiles(page)["Cost"] == [NOTHING, "no turn of its own"]
+    opened(page, tmp_path, OTHER, "--compare", SESSION)
+    assert table_row(page, "#compare", "cost")[1:] == [NOTHING, NOTHING]

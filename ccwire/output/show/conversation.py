@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rich.text import Text
 
-from ccwire.output.show.markdown import contained
+from ccwire.output.show.markdown import code_block, contained, quoted
 from ccwire.output.tables import count, numbered
 from ccwire.output.terminal import SafeConsole, safe
 from ccwire.wire.format import short_id
@@ -33,10 +33,18 @@ _RULES = ("compaction", "branch", "live")
 
 
 def print_conversation(
-    to: SafeConsole, session_id: str, items: Sequence[Item], *, full: bool, notes: Iterable[str]
+    to: SafeConsole,
+    session_id: str,
+    items: Sequence[Item],
+    *,
+    prompts: int,
+    full: bool,
+    notes: Iterable[str],
 ) -> None:
-    """Print a conversation; `notes` are sentences about what it is from."""
-    prompts = sum(item.kind == "prompt" and item.depth == 0 for item in items)
+    """Print a conversation; `notes` are sentences about what it is from.
+
+    `prompts` are those that have an answer of their own, as `--answer --turn` counts them.
+    """
     about = [numbered(prompts, "prompt"), _day(items)]
     facts = "".join(f" · {fact}" for fact in about if fact)
     to.print(Text.assemble(("session ", "bold"), session_id, facts))
@@ -63,14 +71,16 @@ def print_markdown(
         to.print_unwrapped(f"\n*{note}*")
     previous: Item | None = None
     for item in items:
-        margin = "> " * min(item.depth, _DEEPEST)
-        lines = list(_markdown(item, previous, full=full))
-        text = "\n".join(
-            [f"{margin}{line}".rstrip() for part in lines for line in part.split("\n")]
-        )
+        text = "\n".join(_markdown(item, previous, full=full))
         if text:
-            to.print_unwrapped(f"{margin.rstrip()}\n{text}")
+            # An HTML block ends at an empty line of its own block quote.
+            depth = item.depth if previous is None else min(item.depth, previous.depth)
+            to.print_unwrapped(f"{_margin(depth).rstrip()}\n{quoted(text, _margin(item.depth))}")
         previous = item
+
+
+def _margin(depth: int) -> str:
+    return "> " * min(depth, _DEEPEST)
 
 
 def _head(item: Item, previous: Item | None) -> str | None:
@@ -82,10 +92,10 @@ def _head(item: Item, previous: Item | None) -> str | None:
         case "compaction":
             return f"── {at}compacted{_compaction_facts(item)} ──"
         case "agent":
-            words = " · ".join(filter(None, (item.title, item.text)))
-            return f"agent {(item.agent_id or '')[:12]}{f' · {words}' if words else ''}"
+            names = (safe(item.agent_id or "")[:12], item.title or "", item.text)
+            return f"agent {' · '.join(filter(None, map(_flat, names)))}"
         case "prompt" | "note" | "summary":
-            title = f" · {item.title}" if item.title else ""
+            title = f" · {_flat(item.title)}" if item.title else ""
             return f"{at}{_NAMES.get(item.kind, item.kind)}{title}"
         case "api-error":
             return f"{at}API error{_error_facts(item)}"
@@ -168,7 +178,7 @@ def _markdown(item: Item, previous: Item | None, *, full: bool) -> Iterator[str]
             if head is not None:
                 yield f"### {head}\n"
             given = safe(item.text) if full else shortened(_flat(item.text), _TOOL_LENGTH)
-            yield f"`{item.title}`"
+            yield f"`{_flat(item.title or '')}`"
             yield from _fenced(given, fold=False)
             if item.result is not None:
                 yield f"result, {count(len(item.result))} characters:"
@@ -177,21 +187,19 @@ def _markdown(item: Item, previous: Item | None, *, full: bool) -> Iterator[str]
             if head is not None:
                 yield f"{'##' if item.kind == 'prompt' else '###'} {head}\n"
             if item.title and item.kind == "block":
-                yield f"`{item.title}`"
+                yield f"`{_flat(item.title)}`"
             if item.kind in ("thinking", "summary", "note", "block"):
                 yield from _fenced(item.text, fold=not full)
             else:
-                yield contained(item.text)
+                yield contained(safe(item.text), _margin(item.depth))
 
 
 def _fenced(text: str, *, fold: bool) -> Iterator[str]:
-    """Yield a text as a code block whose fence is longer than any in it."""
-    shown = excerpt(safe(text), *_FOLDED) if fold else excerpt(text, len(text) + 1, len(text) + 1)
-    fence = "```"
-    while fence in shown.text:
-        fence += "`"
+    """Yield a text as a code block, redacted before it is cut or quoted line by line."""
+    text = safe(text)
+    shown = excerpt(text, *_FOLDED) if fold else excerpt(text, len(text) + 1, len(text) + 1)
     more = f"\n… {count(shown.left_out)} more characters (--full)" if shown.left_out else ""
-    yield f"{fence}\n{shown.text}{more}\n{fence}"
+    yield code_block(f"{shown.text}{more}")
 
 
 def _flat(text: str) -> str:

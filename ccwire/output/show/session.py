@@ -40,7 +40,8 @@ class ConversationView:
         content = self._reader().read()
         items, about = self._items(content), self._about(content)
         notes = [*filter(None, [about_line(about)]), *self._notes(content, items)]
-        show = self._markdown if self.markdown else self._text
+        prompts = len(content.answers())
+        show = self._markdown if self.markdown else partial(self._text, prompts)
         page(partial(show, items, about, notes), use_pager=self.use_pager)
 
     def print_json(self) -> None:
@@ -124,8 +125,11 @@ class ConversationView:
             notes.append(f"`{command}` shows exchange N.")
         return notes
 
-    def _text(self, items: list[Item], about: About, notes: list[str], to: SafeConsole) -> None:
-        print_conversation(to, self.session.session_id, items, full=self.full, notes=notes)
+    def _text(
+        self, prompts: int, items: list[Item], about: About, notes: list[str], to: SafeConsole
+    ) -> None:
+        session_id, full = self.session.session_id, self.full
+        print_conversation(to, session_id, items, prompts=prompts, full=full, notes=notes)
         print_about(to, about, full=self.full)
 
     def _markdown(self, items: list[Item], about: About, notes: list[str], to: SafeConsole) -> None:

@@ -91,6 +91,31 @@ def result_notes(
     return tuple(note for note in notes if note)
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a transcript shows of the run: its first and last time, and whether it is one prompt."""
+
+    first: float
+    last: float
+    is_one_prompt: bool  # which no background task went on with
+
+
+def uncaptured_notes(
+    result: PrintedResult,
+    turns: Sequence[Finding],
+    lines: int,
+    written: Written | None,
+    *,
+    is_compacted: bool,
+) -> tuple[str, ...]:
+    """Return where turns and duration certainly contradict a transcript without a capture."""
+    notes = (
+        None if is_compacted else _turns_note(result, (), turns, lines),
+        None if written is None else _written_note(result, turns, written),
+    )
+    return tuple(note for note in notes if note)
+
+
 def _results(data: bytes) -> Iterator[Mapping[str, Any]]:
     try:
         yield from _in(parse_json(data))
@@ -134,7 +159,7 @@ def _turns_note(
 ) -> str | None:
     if result.turns is None:
         return None
-    versions = [f.call.claude_version for f in calls if f.call and f.call.claude_version]
+    versions = _versions(calls, turns)
     rounds = bool(versions) and min(map(parse_version, versions)) >= _COUNTS_ROUNDS
     is_compacted = any(finding.kind == "compaction" for finding in calls)
     if is_compacted or (not rounds and not lines):
@@ -143,8 +168,17 @@ def _turns_note(
     most = (len(own) + len(_tools_used(own)) if rounds else lines) + 1
     if result.turns <= most:
         return None
-    unit = f"{len(own)} calls of the main thread" if rounds else f"{lines} messages"
+    what = "calls" if calls else "turns"
+    unit = f"{len(own)} {what} of the main thread" if rounds else f"{lines} messages"
     return f"the result says {result.turns} turns; {unit} allow at most {most}"
+
+
+def _versions(calls: Sequence[Finding], turns: Sequence[Finding]) -> list[str]:
+    """Return the releases that made the calls; without a call, those that wrote the turns."""
+    named = [f.call.claude_version for f in calls if f.call]
+    if not calls:
+        named = [f.turn.version for f in turns if f.turn and f.verdict != "inherited"]
+    return [version for version in named if version]
 
 
 def _plain_run(result: PrintedResult, calls: Sequence[Finding]) -> list[Finding]:
@@ -213,6 +247,23 @@ def _duration_note(result: PrintedResult, calls: Sequence[Finding]) -> str | Non
         f"the result says {result.seconds:.1f} s; from the first call of the main thread to the end"
         f" of the last it took {span:.1f} s"
     )
+
+
+def _written_note(result: PrintedResult, turns: Sequence[Finding], written: Written) -> str | None:
+    """Compare the duration with the lines: those of the answers, and all that there are."""
+    if result.seconds is None:
+        return None
+    said = f"the result says {result.seconds:.1f} s"
+    whole_span = written.last - written.first
+    if result.seconds > whole_span + _SILENT_END:
+        return f"{said}; from the first line of the transcript to the last are {whole_span:.1f} s"
+    main = [f.turn for f in turns if f.turn and f.agent_id is None and not f.turn.synthetic]
+    times = [at for turn in main for at in (turn.started, turn.ended) if at is not None]
+    span = max(times, default=0.0) - min(times, default=0.0)
+    is_of_all = written.is_one_prompt and result.results == 1
+    if not is_of_all or result.seconds >= span - _TOLERANCE:
+        return None
+    return f"{said}; from the first line of the answers to the last are {span:.1f} s"
 
 
 def _too_long_note(

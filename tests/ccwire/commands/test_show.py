@@ -541,6 +541,21 @@ def test_without_a_number_the_conversation_is_shown(tmp_path: Path) -> None:
     assert "    This is line 100 of the prompt.\n" in printed(tmp_path, "--full", width=200)
 
 
+def test_the_prompts_of_an_abandoned_branch_are_not_counted(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.prompt("one")
+    made.call()
+    answered = made.lines[-1]["uuid"]
+    made.prompt("abandoned")
+    made.prompt("two")
+    made.lines[-1]["parentUuid"] = answered
+    made.call()
+    os.utime(made.write(tmp_path / "claude"), (1.0, 1.0))
+    (tmp_path / "captures").mkdir()
+    assert printed(tmp_path).startswith(f"session {SESSION} · 2 prompts · ")
+    assert "has no prompt 3" in error(tmp_path, "--answer", "--turn", "3")
+
+
 def test_a_conversation_needs_no_capture(tmp_path: Path) -> None:
     conversation(tmp_path, captured=False)
     shown = printed(tmp_path, SESSION[:8])

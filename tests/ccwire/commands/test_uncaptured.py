@@ -66,6 +66,53 @@ def test_each_turn_is_on_one_line_with_its_model_output_and_verdict(
     assert "uncaptured" in row
 
 
+def test_a_turn_without_usage_makes_every_sum_a_lower_bound(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call(output=249)
+    made.call()
+    del made.lines[-1]["message"]["usage"]
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    lines = _run(tmp_path, "reconcile", SESSION, width=200).stdout.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("2  ")]
+    assert row[-6:] == [*"––––", "none", "uncaptured"]  # noqa: RUF001
+    sums = [line.split() for line in lines if line.startswith(("  ", " dollars"))]
+    bounds = [words[-2] for words in sums if len(words) > 1]
+    assert len(bounds) >= 6 and set(bounds) == {"≥"}
+    (listed,) = json.loads(_run(tmp_path, "sessions", "--json").stdout)["sessions"]
+    assert listed["finality"] == "unknown"
+    (words,) = [
+        line.split()
+        for line in _run(tmp_path, "sessions", width=200).stdout.splitlines()
+        if line.startswith("6f1c")
+    ]
+    assert words.count("≥") == 3  # prompt, output and cost
+
+
+def test_a_turn_without_usage_has_no_output_beside_a_capture(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    made.call()
+    made.call(captured=False)
+    del made.lines[-1]["message"]["usage"]
+    made.write(tmp_path / "claude", tmp_path / "captures")
+    text = " ".join(_run(tmp_path, "reconcile", SESSION, width=200).stdout.split())
+    assert "no usage in transcript" in text and "≥" not in text
+
+
+def test_thinking_of_an_answer_that_had_not_ended_is_a_lower_bound(tmp_path: Path) -> None:
+    made = MadeSession(SESSION)
+    usage = {"input_tokens": 1, "output_tokens": 90}
+    made.call(usage={**usage, "output_tokens_details": {"thinking_tokens": 30}})
+    made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    text = " ".join(_run(tmp_path, "reconcile", SESSION).stdout.split())
+    assert "; 30 output tokens for thinking" in text
+    made.call(usage=usage, placeholder=True)
+    made.write(tmp_path / "claude")
+    text = " ".join(_run(tmp_path, "reconcile", SESSION).stdout.split())
+    assert "; ≥ 30 output tokens for thinking" in text
+
+
 def test_no_price_is_no_lower_bound_of_one(tmp_path: Path) -> None:
     made = MadeSession(SESSION, model="claude-made-up-9", final=False)
     made.call()
@@ -134,6 +181,15 @@ def test_json_has_the_finality_of_turns_and_total(
     assert ("placeholder" in report["turns_without_call"][0]["flaws"]) is not final
 
 
+def test_json_has_nothing_of_a_wire_that_is_not_known(tmp_path: Path) -> None:
+    result = _run(_made(tmp_path, final=True), "reconcile", SESSION, "--json")
+    report = json.loads(result.stdout)
+    cost, alone = report["cost"], report["transcript_alone"]
+    assert (cost["wire_usd"], cost["wire_anthropic_usd"]) == (None, None)
+    assert cost["transcript_usd"] == alone["usd"] > 0
+    assert (alone["short_of_wire"], alone["short_of_wire_usd"]) == (None, None)
+
+
 def test_a_cost_record_is_shown_and_compared_with_nothing(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.call(output=10)
@@ -153,6 +209,29 @@ def test_a_result_is_shown_beside_the_transcript(tmp_path: Path) -> None:
     text = " ".join(ran.stdout.split())
     assert "result: $0.2026, where the transcript has ≥ $0.0" in text
     assert ran.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ({"num_turns": 2, "duration_ms": 3000}, None),
+        ({"num_turns": 50}, "the result says 50 turns; 2 turns of the main thread allow at most 4"),
+        ({"duration_ms": 1}, "the result says 0.0 s; from the first line of the answers"),
+        ({"duration_ms": 900_000}, "the result says 900.0 s; from the first line of the trans"),
+    ],
+)
+def test_a_result_is_compared_with_the_lines_of_the_transcript(
+    tmp_path: Path, said: dict[str, int], note: str | None
+) -> None:
+    path = tmp_path / "printed"
+    used = {"claude-opus-5-5": {"inputTokens": 9, "outputTokens": 329}}
+    result = {"type": "result", "total_cost_usd": 0.2026, "modelUsage": used, **said}
+    path.write_text(json.dumps(result))
+    ran = _run(_made(tmp_path, final=True), "reconcile", SESSION, "--result", str(path), "--json")
+    report = json.loads(ran.stdout)
+    assert [found[: len(note or "")] for found in report["notes"]] == ([note] if note else [])
+    (witness,) = report["witnesses"]
+    assert (witness["residual"], witness["usage"]["output_tokens"]) == (None, 329)
 
 
 def test_a_synthetic_line_stays_synthetic(tmp_path: Path) -> None:

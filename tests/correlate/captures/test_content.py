@@ -12,6 +12,9 @@ from correlate.captures.content import (
     thread_of,
     turn_blocks,
 )
+from correlate.transcript.locate import SessionFiles
+from correlate.transcript.reader import read_transcript
+from lab.made_session import write_lines
 from tests.addon.storage.exchange_files import pack_files
 from tests.correlate.report.made import SESSION, small_session
 
@@ -78,3 +81,11 @@ def test_threads_are_distinguished(tmp_path: Path) -> None:
     threads = [thread_of(finding.call, finding.turn) for finding in account.calls if finding.call]
     main, agent = ("messages", None, False), ("messages", "a1b2c3d4e5", False)
     assert threads == [main, main, agent, agent, ("messages", None, True), main]
+
+
+def test_an_answer_that_is_a_bare_string_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / f"{SESSION}.jsonl"
+    write_lines(path, [{"type": "assistant", "message": "The bare answer."}])
+    (turn,) = read_transcript(SessionFiles(SESSION, (path,))).turns
+    found = [block for block, _ in turn_blocks(turn)]
+    assert found == [{"type": "text", "text": "The bare answer."}]

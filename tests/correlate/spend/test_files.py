@@ -94,6 +94,20 @@ def test_a_file_of_the_same_size_and_time_that_was_written_anew_is_read_anew(
     assert _outputs(read(path, known)) == [6]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b'{"type":"user","message":"And now?"}\n',
+        b'{"parentUuid":null,"type":"user","message":{"role":"user","content":"And now?"}}\n',
+        b'{"type":"tool_result","tool_use_id":"t","content":"out"}\n',
+    ],
+)
+def test_a_prompt_between_answers_without_ids_makes_them_two(tmp_path: Path, asked: bytes) -> None:
+    same = answer(None, None, 5)
+    assert _outputs(read(write(tmp_path, "one.jsonl", same, same))) == [5]
+    assert _outputs(read(write(tmp_path, "two.jsonl", same, asked, same))) == [5, 5]
+
+
 def test_another_file_in_its_place_is_read_anew(tmp_path: Path) -> None:
     path = write(tmp_path, "one.jsonl", answer("m1", "r1", 5))
     known = read(path)

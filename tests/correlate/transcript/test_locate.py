@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from correlate.transcript.locate import ClaudeDir, first_cwd, last_time, slug_of
+from correlate.transcript.locate import ClaudeDir, first_cwd, has_message, last_time, slug_of
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 
@@ -121,3 +121,15 @@ def test_the_last_time_is_that_of_the_last_line_that_has_one(tmp_path: Path, pad
     assert last_time(touch(tmp_path / "a.jsonl", said + inner + end)) == 1793491209.5
     assert last_time(touch(tmp_path / "b.jsonl", end)) is None
     assert last_time(tmp_path / "none.jsonl") is None
+
+
+def test_a_file_without_a_prompt_or_an_answer_has_no_message(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    assert has_message(path) is False
+    line = '{"type":"queue-operation","content":"say \\"type\\":\\"user\\""}\n'
+    path.write_text(line)
+    assert has_message(path) is False
+    path.write_text(line + '{"type": "user", "message": "Hello?"}\n')
+    assert has_message(path) is True
+    path.write_text(line * 2000)  # a message may follow what is not read
+    assert has_message(path) is True

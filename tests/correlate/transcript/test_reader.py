@@ -61,6 +61,28 @@ def test_the_last_cost_record_counts(tmp_path: Path) -> None:
     assert state.total_usd == 0.2
 
 
+def test_the_last_cost_record_is_that_of_the_newest_file(tmp_path: Path) -> None:
+    for cwd, now, usd in (("/home/z", 1_794_000_000.0, 0.5), ("/home/a", 1_794_009_000.0, 1.0)):
+        made = MadeSession(SESSION, cwd=cwd, now=now)
+        made.call()
+        made.cost_state(usd, {})
+        made.write(tmp_path)
+    state = read(tmp_path).cost_state
+    assert state is not None
+    assert state.total_usd == 1.0
+
+
+def test_answers_without_ids_and_with_equal_usage_are_apart_after_a_prompt(tmp_path: Path) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 1}
+    answer = {"type": "assistant", "message": {"content": "Yes.", "usage": usage}}
+    prompt = {"type": "user", "message": "And now?"}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "out"}
+    made = MadeSession(SESSION)
+    made.lines = [prompt, answer, answer, prompt, answer, result, answer]
+    made.write(tmp_path)
+    assert [len(turn.places) for turn in read(tmp_path).turns] == [2, 1, 1]
+
+
 def test_compactions_and_retries_are_kept(tmp_path: Path) -> None:
     made = MadeSession(SESSION)
     made.system("api_error", error={"requestId": "req_1", "status": 529}, retryAttempt=1)

@@ -110,7 +110,9 @@ function rowOf(row) {
       ? '='
       : row.tokens
         ? signed(off)
-        : bounded(count(row.transcript_tokens[OUTPUT]), row.finality);
+        : row.finality === 'unknown'
+          ? '–'
+          : bounded(count(row.transcript_tokens[OUTPUT]), row.finality);
   const values = [
     button,
     clock(row.started),
@@ -118,7 +120,9 @@ function rowOf(row) {
     servingModels(row),
     ...GROUPS.map((_, place) => (row.tokens ? tokensOf(row, place) : '–')),
     inTranscript,
-    row.outcome ? `${isCaptured ? '' : '≤ '}${duration(took(row))}` : '–',
+    !row.outcome || (!isCaptured && !row.is_timed)
+      ? '–'
+      : `${isCaptured ? '' : '≤ '}${duration(took(row))}`,
     make(
       'span',
       { class: `chip ${row.tone}`, title: data.verdicts[row.verdict].text },

@@ -9,15 +9,23 @@ function showCompare() {
   const right = (text) => ({ name: text, right: true });
   /* Without a capture, the transcript has the numbers; its output may be a lower bound. */
   const usedOf = ({ reconcile: one }) => one.totals[one.is_captured ? 'wire' : 'transcript'];
+  /* undefined if there is nothing to sum up, null without a known price */
   const costOf = ({ reconcile: one }) =>
-    one.is_captured ? one.cost.wire_usd : one.cost.transcript_usd;
+    one.is_captured
+      ? one.cost.wire_usd
+      : one.summary.turns
+        ? one.cost.transcript_usd
+        : undefined;
   const finalityOf = ({ reconcile: one }) =>
     one.is_captured ? 'exact' : one.totals.transcript_finality;
-  const line = (what, of, write, isBound = false) => {
+  const promptFinalityOf = (side) => promptFinality(finalityOf(side));
+  const costFinality = (side) =>
+    side.reconcile.cost.unpriced.length ? 'lower-bound' : finalityOf(side);
+  const line = (what, of, write, finality = () => 'exact') => {
     const [a, b] = [of(mine), of(other)];
-    const isKnown = !isBound || [mine, other].every((side) => finalityOf(side) === 'exact');
+    const isKnown = [mine, other].every((side) => finality(side) === 'exact');
     const apart = isKnown && typeof a === 'number' && typeof b === 'number' ? b - a : null;
-    const shown = (value, side) => (isBound ? bounded(write(value), finalityOf(side)) : write(value));
+    const shown = (value, side) => bounded(write(value), finality(side));
     return {
       cells: [
         what,
@@ -37,14 +45,14 @@ function showCompare() {
     line('turns', (side) => side.reconcile.summary.turns, count),
     line('largest context', (side) => side.reconcile.summary.context_peak, count),
     ...GROUPS.map(({ label, path, prompt }) =>
-      line(label, (side) => within(usedOf(side), path), count, !prompt),
+      line(label, (side) => within(usedOf(side), path), count, prompt ? promptFinalityOf : finalityOf),
     ),
     line(
       'cache share',
       (side) => side.reconcile.summary.cache_share,
       (share) => percent(share, 1),
     ),
-    line('cost', costOf, dollars, true),
+    line('cost', costOf, (usd) => (usd === undefined ? '–' : dollars(usd)), costFinality),
     line('unexplained', (side) => side.reconcile.unexplained, count),
   ];
   const headings = [

@@ -25,7 +25,12 @@ function showOverview() {
     ['Turns', figure('summary.turns')],
     ['Subagents', summary.agents ? figure('summary.agents') : null],
     ['Largest context', figure('summary.context_peak')],
-    ['Thinking', summary.thinking_tokens ? [figure('summary.thinking_tokens'), ' tokens'] : null],
+    [
+      'Thinking',
+      summary.thinking_tokens
+        ? [summary.thinking_is_lower_bound ? '≥ ' : '', figure('summary.thinking_tokens'), ' tokens']
+        : null,
+    ],
     ['Compactions', summary.compactions ? figure('summary.compactions') : null],
     ['Tool calls', tools.length > 6 ? `${tools.slice(0, 6).join(', ')}, …` : tools.join(', ')],
     ['Files written', summary.files_written.length ? figure('summary.files_written.length') : null],
@@ -69,13 +74,13 @@ function showTiles() {
     ),
     tile(
       'Cost',
-      figure(`cost.${SIDE}_usd`, (usd) => atLeast(dollars(usd), finality)),
+      figure(`cost.${SIDE}_usd`, (usd) => (isSilent ? '–' : atLeast(dollars(usd), finality))),
       costNote(),
     ),
     ...GROUPS.map(({ key, label, path, prompt, color }) =>
       tile(
         label,
-        figure(`totals.${SIDE}.${path}`, (n) => (prompt ? count(n) : atLeast(count(n), finality))),
+        figure(`totals.${SIDE}.${path}`, (n) => atLeastOf(count(n), finality, !prompt)),
         notes[key] ||
           (prompt ? `${percent(within(wire, path), prompts)} of prompt tokens` : isCaptured ? transcriptNote(path) : 'by the transcript'),
         color,
@@ -87,6 +92,7 @@ function showTiles() {
 function costNote() {
   const { unpriced, transcript_usd: transcript, wire_usd: wire } = reconcile.cost;
   if (unpriced.length) return `without ${unpriced.map(shortModel).join(', ')} (unknown price)`;
+  if (isSilent) return 'no turn of its own';
   if (!isCaptured) return 'at list prices, by the transcript';
   return transcript === wire ? 'at list prices' : `${dollars(transcript)} in the transcript`;
 }

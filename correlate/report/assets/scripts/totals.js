@@ -1,6 +1,7 @@
 /* Totals of wire, transcript and cost-state, and the causes of differences. */
 
 function showTotals() {
+  byId('totals').hidden = isSilent && !reconcile.witnesses.length;
   const { totals, cost } = reconcile;
   const sides = [...(isCaptured ? ['wire'] : []), 'transcript', ...(totals.cost_state ? ['cost_state'] : [])];
   const names = { wire: 'Wire', transcript: 'Transcript', cost_state: 'cost-state' };
@@ -11,6 +12,7 @@ function showTotals() {
     ...(totals.cost_state && isCaptured ? [right('cost-state − wire')] : []),
     right(isCaptured ? 'Wire, dollars' : 'Transcript, dollars'),
   ];
+  const spent = (usd) => (isSilent ? '–' : atLeast(dollars(usd), totals.transcript_finality));
   const body = [];
   const models = [...new Set(sides.flatMap((side) => Object.keys(totals[side].models)))];
   for (const model of models) {
@@ -26,13 +28,13 @@ function showTotals() {
       'dollars',
       ...sides.map((side) =>
         figure(`cost.${side}_usd`, (usd) =>
-          side === 'transcript' ? atLeast(dollars(usd), totals.transcript_finality) : dollars(usd),
+          side === 'transcript' ? spent(usd) : dollars(usd),
         ),
       ),
       ...(totals.cost_state && isCaptured
         ? [cost.cost_state_usd == null ? '–' : dollars(cost.cost_state_usd - cost.wire_usd)]
         : []),
-      atLeast(dollars(cost[`${SIDE}_usd`]), totals.transcript_finality),
+      spent(cost[`${SIDE}_usd`]),
     ],
   });
   byId('totals-tables').append(
@@ -46,6 +48,8 @@ function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, 
   /* a model's name may contain dots, so it is looked up separately */
   const of = (side) => within(reconcile.totals[side].models[model], path) || 0;
   const values = sides.map(of);
+  const finality = reconcile.totals.transcript_finality;
+  const isOutput = path === GROUPS[OUTPUT].path;
   if (!values.some(Boolean)) return null;
   const cell = (side, value) =>
     side === 'cost_state' && !counted
@@ -56,9 +60,7 @@ function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, 
             class: value !== values[0] ? 'num warn' : 'num',
             'data-total': `${side}|${model}|${path}`,
           },
-          side === 'transcript' && path === GROUPS[OUTPUT].path
-            ? atLeast(count(value), reconcile.totals.transcript_finality)
-            : count(value),
+          side === 'transcript' ? atLeastOf(count(value), finality, isOutput) : count(value),
         );
   const apart = sides.length > 2 ? [counted ? signed(values[2] - values[0]) : '–'] : [];
   return {
@@ -66,9 +68,7 @@ function totalsRow({ name, label, path, in_cost_state: counted }, model, sides, 
       label,
       ...sides.map((side, index) => cell(side, values[index])),
       ...apart,
-      prices && path === GROUPS[OUTPUT].path
-        ? atLeast(dollars(prices[name]), reconcile.totals.transcript_finality)
-        : dollars(prices && prices[name]),
+      prices ? atLeastOf(dollars(prices[name]), finality, isOutput) : dollars(prices),
     ],
   };
 }

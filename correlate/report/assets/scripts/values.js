@@ -26,6 +26,7 @@ const written = reconcile.turns_without_call.map((turn, index) => ({
 }));
 const calls = isCaptured ? captured : written;
 const turns = isCaptured ? written : [];
+const isSilent = !isCaptured && !reconcile.summary.turns; // there is nothing to sum up
 const SIDE = isCaptured ? 'wire' : 'transcript';
 const lanes = data.lanes;
 const laneNames = new Map(lanes.map((lane) => [lane.id, lane.name]));
@@ -42,10 +43,16 @@ const count = (value) => (typeof value === 'number' ? counting.format(value) : '
 /* An output that the transcript does not have to its end is a lower bound. */
 const bounded = (text, finality) => (finality === 'exact' || text === UNPRICED ? text : `≥ ${text}`);
 const atLeast = (text, finality) => (isCaptured ? text : bounded(text, finality));
+/* Other tokens are one only if a turn has no usage at all. */
+const promptFinality = (finality) => (finality === 'unknown' ? finality : 'exact');
+const atLeastOf = (text, finality, isOutput) =>
+  atLeast(text, isOutput ? finality : promptFinality(finality));
 const tokensOf = (row, place) =>
-  place === OUTPUT && row.verdict === 'uncaptured'
-    ? atLeast(count(row.tokens[place]), row.finality)
-    : count(row.tokens[place]);
+  row.verdict !== 'uncaptured'
+    ? count(row.tokens[place])
+    : row.finality === 'unknown'
+      ? '–'
+      : atLeastOf(count(row.tokens[place]), row.finality, place === OUTPUT);
 const signed = (value) => (value > 0 ? `+${count(value)}` : value < 0 ? `−${count(-value)}` : '0');
 
 function dollars(value) {

@@ -7,8 +7,10 @@ import pytest
 from correlate.reconcile.result import Finding
 from correlate.reconcile.witnesses.printed_result import (
     PrintedResult,
+    Written,
     printed_result,
     result_notes,
+    uncaptured_notes,
 )
 from correlate.transcript.records import AssistantLine, typed
 from lab.made_session import MadeSession
@@ -215,4 +217,37 @@ def test_a_duration_is_between_that_of_the_calls_and_of_the_client() -> None:
     )
     assert result_notes(replace(said, seconds=300.0), PLAIN, (), 4, BEGAN + 30) == (
         "the result says 300.0 s; the client was last seen 30.0 s after its start",
+    )
+
+
+def uncaptured(version: str) -> list[Finding]:
+    """Return the same run as turns without a call, of that release."""
+    turns = [replace(finding.turn, version=version) for finding in PLAIN if finding.turn]
+    return [Finding(verdict="uncaptured", kind="main", evidence=(), turn=turn) for turn in turns]
+
+
+def test_without_a_capture_turns_are_limited_by_those_of_the_transcript() -> None:
+    new, old = uncaptured("2.1.39"), uncaptured("1.0.100")
+    said = PrintedResult(None, turns=5)
+    note = "the result says 5 turns; 2 turns of the main thread allow at most 4"
+    assert uncaptured_notes(said, new, 9, None, is_compacted=False) == (note,)
+    assert uncaptured_notes(said, new, 9, None, is_compacted=True) == ()
+    assert uncaptured_notes(said, old, 9, None, is_compacted=False) == ()
+    assert uncaptured_notes(replace(said, turns=4), new, 9, None, is_compacted=False) == ()
+
+
+def test_without_a_capture_a_duration_is_between_that_of_answers_and_of_all_lines() -> None:
+    turns = uncaptured("2.1.39")  # their lines are 2 s apart
+
+    def notes(seconds: float, *, is_one_prompt: bool = True) -> tuple[str, ...]:
+        result, written = PrintedResult(None, seconds=seconds), Written(0.0, 4.0, is_one_prompt)
+        return uncaptured_notes(result, turns, 4, written, is_compacted=False)
+
+    assert notes(2.0) == notes(4.0) == notes(9.0) == ()
+    assert notes(0.5) == (
+        "the result says 0.5 s; from the first line of the answers to the last are 2.0 s",
+    )
+    assert notes(0.5, is_one_prompt=False) == ()
+    assert notes(10.0) == (
+        "the result says 10.0 s; from the first line of the transcript to the last are 4.0 s",
     )

@@ -211,7 +211,9 @@ function callNotes(call) {
     spent == null
       ? 'not finished'
       : !isCaptured
-        ? `written ${duration(spent)} after the record before`
+        ? call.is_timed
+          ? `written ${duration(spent)} after the record before`
+          : 'no record before it'
         : waited == null
         ? `${duration(spent)}, no response`
         : `${duration(spent)}: first byte after ${duration(waited)}, then ${duration(Math.max(0, spent - waited))}`;
