@@ -67,6 +67,7 @@ def _figure(what: str, plain: Path, captures: Path, claude_dir: Path, rounds: in
     ours = [sys.executable, "-m", "ccwire", "search", WORD, "--count"]
     ours += ["--captures", str(captures), "--claude-dir", str(claude_dir)]
     theirs = ["rg", "-c", "--no-ignore", "--hidden", WORD, str(plain)]
+    os.sync()  # else the disk is still written while the first searches are measured
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         times[0].append(_timed(theirs))

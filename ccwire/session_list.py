@@ -36,7 +36,8 @@ class SessionRow:
     """One row of `ccwire sessions`; None means unknown.
 
     Calls, tokens and cost are from the wire, or from the transcript of a session that is not
-    captured (`usage_from`); `finality` says how far they are to be trusted. The transcript of a
+    captured (`usage_from`); `finality` says how far they are to be trusted: `unknown` if a part is
+    missing, such as turns that were not captured. The transcript of a
     fork also has the turns of the session that it was `forked_from`. `branch` is the last one of
     git, `slug` the client's name for the session; `resumed` is None if nothing is known about it.
     `cost_usd` leaves out what has no known price, in `unpriced_calls`. `unexplained` is of the last
@@ -386,10 +387,10 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
 def _with_uncaptured(
     usage: SessionUsage, exchanges: Sequence[Exchange], transcript: Transcript
 ) -> SessionUsage:
-    """Return the usage of captured calls, as a lower bound if the transcript has other turns."""
+    """Return the usage of captured calls, as not all of it if the transcript has other turns."""
     alone = join(exchanges, transcript.turns).turns_alone
     has_more = any(not turn.synthetic for turn in alone)
-    return replace(usage, finality="lower-bound") if has_more else usage
+    return replace(usage, finality="unknown") if has_more else usage
 
 
 def hook_records(entries: Iterable[SessionEntry]) -> HookRecords:
