@@ -37,11 +37,11 @@ class SessionRow:
 
     Calls, tokens and cost are from the wire, or from the transcript of a session that is not
     captured (`usage_from`); `finality` says how far they are to be trusted: `unknown` if a part is
-    missing, such as turns that were not captured. The transcript of a
-    fork also has the turns of the session that it was `forked_from`. `branch` is the last one of
-    git, `slug` the client's name for the session; `resumed` is None if nothing is known about it.
-    `cost_usd` leaves out what has no known price, in `unpriced_calls`. `unexplained` is of the last
-    `ccwire reconcile`, and None if the session has changed since.
+    missing, such as turns that were not captured. The transcript of a fork also has the turns of
+    the session that it was `forked_from`. `branch` is the last one of git, `slug` the client's name
+    for the session; `resumed` is None if nothing is known about it. `cost_usd` leaves out what has
+    no known price, in `unpriced_calls`. `unexplained` is of the last `ccwire reconcile`, and None
+    if the session has changed since.
     """
 
     session_id: str
