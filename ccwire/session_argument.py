@@ -15,7 +15,7 @@ from ccwire.wire.format import is_run_id, short_id
 from ccwire.wire.regular_file import open_regular
 from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.reconcile.unassigned import unassigned_calls
-from correlate.transcript.locate import ClaudeDir, has_message
+from correlate.transcript.locate import ClaudeDir, has_message, last_used
 from correlate.transcript.reader import read_transcript
 
 LATEST = "latest"
@@ -217,18 +217,11 @@ def _newest(transcripts: Mapping[str, Sequence[Path]]) -> str | None:
     """
 
     def written(session_id: str) -> float:
-        return max(map(_mtime, transcripts[session_id]))
+        return max(last_used(path) or 0.0 for path in transcripts[session_id])
 
     newest_first = sorted(transcripts, key=written, reverse=True)
     spoken = (name for name in newest_first if any(map(has_message, transcripts[name])))
     return next(spoken, next(iter(newest_first), None))
-
-
-def _mtime(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0  # deleted meanwhile
 
 
 def _is_folder(text: str) -> bool:

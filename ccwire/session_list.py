@@ -24,11 +24,12 @@ from correlate.captures.size import folder_bytes
 from correlate.reconcile.match import join
 from correlate.transcript.finality import Finality
 from correlate.transcript.lineage import FirstAnswers, HookRecords, is_copy, lineage_of
-from correlate.transcript.locate import ClaudeDir, first_cwd, first_time, last_time
+from correlate.transcript.locate import ClaudeDir, first_cwd, first_time, last_used
 from correlate.transcript.reader import Transcript, read_transcript
 from correlate.transcript.titles import title_of
 
 _STARTED_TOLERANCE = 5.0
+_LOST = ("malformed", "not an object")  # of lines that may have been answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,14 +168,12 @@ class SessionHead:
 
     @cached_property
     def last_seen(self) -> float | None:
-        """The end, also by the transcripts' lines: a copied file has another time."""
-        seen = _last(
+        return _last(
             self.manifest.last_seen if self.manifest else None,
             self.live.updated_at if self.live else None,
             *(entry.seen_at for entry in self.entries),
-            *map(last_time, self.transcripts),
+            *map(last_used, self.transcripts),
         )
-        return seen if seen is not None else _last(*map(_written, self.transcripts))
 
     @property
     def duration(self) -> float | None:
@@ -327,13 +326,6 @@ def _has_content(transcript: Path) -> bool:
         return False
 
 
-def _written(transcript: Path) -> float | None:
-    try:
-        return transcript.stat().st_mtime
-    except OSError:
-        return None
-
-
 def _name(project: str | None) -> str | None:
     return PurePath(project).name if project else None
 
@@ -355,6 +347,8 @@ def _row(session: SessionHead, clean: Callable[[str], str], origins: FirstAnswer
         usage = usage_of_calls(e for e in exchanges if e.kind == "messages")
     else:
         usage = usage_of_turns(transcript.turns) if transcript else SessionUsage()
+        if transcript and any(bad.reason in _LOST for bad in transcript.bad_lines):
+            usage = replace(usage, finality="unknown")
     versions = (manifest.claude_versions if manifest else []) or (
         list(transcript.versions) if transcript else []
     )

@@ -25,7 +25,7 @@ from correlate.spend.stored import record_of_json, record_to_json
 from correlate.transcript.client_records import STATS_CACHE
 
 SPEND_CACHE = "spend-cache.json"
-VERSION = 3
+VERSION = 4
 
 
 def read_records(paths: list[str], home: Path | None) -> dict[str, FileRecord]:

@@ -37,17 +37,20 @@ from correlate.captures.folder import read_exchanges, read_manifest
 from correlate.captures.size import folder_bytes
 from correlate.search.pattern import Pattern, PatternError
 from correlate.search.session import Hit, Query, SessionHits, Source, search_session
-from correlate.search.texts import ROLES
+from correlate.search.texts import OTHER, ROLES
 from correlate.search.time_limit import SECONDS, TooSlow
-from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd, first_time
+from correlate.transcript.locate import ClaudeDir, SessionFiles, first_cwd, first_time, last_used
 
 _LIMIT = "50"
+_ROLES = (*ROLES, OTHER)
 _WORTH_A_PROCESS = 64 << 20  # bytes
 _WORTH_A_POOL = 0.1  # seconds; what is not searched by then takes longer than starting processes
 
 
 def _bytes(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else parse_size(text)
+    plain = text.strip().upper().removesuffix("B").rstrip()
+    is_plain = plain.isascii() and plain.isdecimal() and len(plain) < 16
+    return int(plain) if is_plain else parse_size(text)
 
 
 def _limit(text: str) -> int | None:
@@ -67,7 +70,7 @@ def _limit(text: str) -> int | None:
 @project_option
 @since_option
 @until_option
-@click.option("--role", "roles", multiple=True, metavar="ROLE", help=f"Only {', '.join(ROLES)}.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help=f"Only {', '.join(_ROLES)}.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only texts of this tool.")
 @click.option(
     "--type", "types", multiple=True, metavar="TYPE", help="Only transcript records of this type."
@@ -113,8 +116,8 @@ def command(
     A text is reported once per session, where it first appeared. Redacted text is not found. Exit
     with 0, also if nothing matches. Put `--` before a PATTERN that begins with a dash.
     """
-    if unknown := [role for role in roles if role not in ROLES]:
-        raise UserError(f"there is no role {unknown[0]!r}; expected {', '.join(ROLES)}.")
+    if unknown := [role for role in roles if role not in _ROLES]:
+        raise UserError(f"there is no role {unknown[0]!r}; expected {', '.join(_ROLES)}.")
     try:
         compiled = Pattern(pattern, regex, ignore_case, word)
     except PatternError as error:
@@ -268,13 +271,7 @@ def _paths(files: SessionFiles) -> Iterable[Path]:
 
 
 def _last_used(files: SessionFiles) -> float:
-    times = []
-    for path in files.main:
-        try:
-            times.append(path.stat().st_mtime)
-        except OSError:
-            continue
-    return max(times, default=0.0)
+    return max((last_used(path) or 0.0 for path in files.main), default=0.0)
 
 
 def _started(files: SessionFiles) -> float | None:

@@ -114,8 +114,9 @@ def command(
     elif chosen.narrows:
         to.print("No session matches; leave out --since, --until or --project.", soft_wrap=True)
     else:
+        transcript = "" if captured else ", or has a transcript"
         to.print(
-            f"No session is captured in {captures}, running, or has a transcript; "
+            f"No session is captured in {captures} or running{transcript}; "
             f"start one with `{command_line('run claude')}`.",
             soft_wrap=True,
         )

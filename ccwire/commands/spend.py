@@ -40,6 +40,7 @@ class _Spend:
     statistics: Statistics | None
     is_all: bool  # no call was left out
     unreadable: tuple[str, ...] = ()  # files and folders
+    damaged: tuple[str, ...] = ()  # files, once for each line that is no record
 
 
 def _keys(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
@@ -131,6 +132,7 @@ def command(
         statistics(found, read_stats_cache(claude_dir)),
         is_all,
         tuple(unreadable),
+        tuple(path for path, record in records.items() for _ in range(record.damaged)),
     )
     if as_json or as_csv:
         data = safe_json(_as_json(spend)) + b"\n" if as_json else _csv(spend)
@@ -176,6 +178,11 @@ def _notes(spend: _Spend) -> list[str]:
         others = len(spend.unreadable) - 1
         more = f" and {_counted(others, 'other')}" if others else ""
         notes.append(f"{spend.unreadable[0]}{more} cannot be read: not in the sums.")
+    if spend.damaged:
+        files = len(set(spend.damaged))
+        where = spend.damaged[0] if files == 1 else _counted(files, "transcript")
+        lines = _counted(len(spend.damaged), "damaged line")
+        notes.append(f"{lines} in {where}: not in the sums; `reconcile` names them.")
     if count := total.by_finality["lower-bound"]:
         notes.append(
             f"≥ {_calls(count)}, perhaps only with the usage of the answer's start (a transcript"

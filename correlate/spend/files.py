@@ -71,6 +71,7 @@ class FileRecord:
     cost_usd: float | None = None
     lines: Mapping[tuple[str, str], Tokens] = field(default_factory=dict)  # by UTC day and model
     unfinished: tuple[FileTurn, ...] = ()  # of a last line without a line feed: read again
+    damaged: int = 0  # lines that are no records
 
     @property
     def modified(self) -> int:
@@ -173,6 +174,7 @@ def _read(
     results = dict(known.results) if known else {}
     lines = dict(known.lines) if known else {}
     cost = known.cost_usd if known else None
+    damaged = known.damaged if known else 0
     offset = start = known.offset if known else 0
     silent: Counter[str] = Counter()
     told = 0  # prompts and results that were parsed
@@ -182,6 +184,7 @@ def _read(
         if is_whole:
             offset = line.offset + len(line.data)
         if isinstance(record, str):
+            damaged += is_whole and record != "blank"
             continue
         told += record.get("type") in ASKING_TYPES
         match typed(record, path, line.number, line.offset):
@@ -207,7 +210,9 @@ def _read(
         turns = joined
     unfinished = _file_turns(rest, session)
     probe = _probe(path, offset)
-    return FileRecord(identity, offset, probe, turns, launches, results, cost, lines, unfinished)
+    return FileRecord(
+        identity, offset, probe, turns, launches, results, cost, lines, unfinished, damaged
+    )
 
 
 def _count_line(lines: dict[tuple[str, str], Tokens], line: AssistantLine) -> None:

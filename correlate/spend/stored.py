@@ -33,13 +33,14 @@ def record_to_json(record: FileRecord) -> list[Any]:
         dict(record.results),
         record.cost_usd,
         [[day, model, *tokens.counts()] for (day, model), tokens in record.lines.items()],
+        record.damaged,
     ]
 
 
 def record_of_json(value: Any) -> FileRecord | None:
     """Return the record; None if anything in it is not as it was written."""
     try:
-        identity, offset, probe, turns, unfinished, launches, results, cost, lines = value
+        identity, offset, probe, turns, unfinished, launches, results, cost, lines, damaged = value
         device, inode, size, modified, changed = map(int, identity)
         if whole(offset) is None or offset < 0 or not isinstance(probe, str):
             return None
@@ -53,6 +54,7 @@ def record_of_json(value: Any) -> FileRecord | None:
             number(cost),
             {(str(day), str(model)): Tokens(*map(int, counts)) for day, model, *counts in lines},
             tuple(_turns_of_json(unfinished)),
+            int(damaged),
         )
     except (TypeError, ValueError, AttributeError, OverflowError):
         return None

@@ -114,7 +114,7 @@ class ClaudeDir:
             for path in main_transcripts(folder)
             if first_cwd(path) in (None, cwd)
         ]
-        return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+        return sorted(paths, key=lambda path: last_used(path) or 0.0, reverse=True)
 
     def siblings(self, files: SessionFiles) -> Iterator[Path]:
         """Yield other sessions' main transcripts, same project first: a fork copies from these."""
@@ -223,6 +223,20 @@ def last_time(path: Path) -> float | None:
         if at is not None:
             return at
     return None
+
+
+def last_used(path: Path) -> float | None:
+    """Return when a transcript ends: by its lines, for a copied file has another time.
+
+    Without a time in them by the file; None if that is gone.
+    """
+    at = last_time(path)
+    if at is not None:
+        return at
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
 
 
 def main_transcripts(folder: Path) -> list[Path]:

@@ -302,6 +302,7 @@ def test_filters_narrow_the_texts(home: Home) -> None:
     assert home.hits("quokka", "--tool", "Edit") == []
     assert home.hits("quokka", "--larger", "1kB") == []
     assert len(home.hits("quokka", "--smaller", "100")) == 1
+    assert len(home.hits("quokka", "--smaller", "100 B", "--larger", "9B")) == 1
     (hit,) = home.hits("quokka", "--type", "user")
     assert (hit["call"], hit["line"]) == (None, 3)
 

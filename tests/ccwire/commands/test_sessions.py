@@ -484,3 +484,27 @@ def test_an_answer_that_was_cut_off_is_a_lower_bound_in_the_table(tmp_path: Path
     where = ["--captures", str(tmp_path / "captures"), "--claude-dir", str(tmp_path / "claude")]
     table = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["sessions", *where]).stdout
     assert "≥ 1 " in table and "≥ $" in table
+
+
+def test_a_damaged_line_leaves_the_sums_unsure(tmp_path: Path) -> None:
+    made = MadeSession(WRITTEN)
+    made.call()
+    path = made.write(tmp_path / "claude")
+    (tmp_path / "captures").mkdir()
+    (whole,) = rows_of(tmp_path)
+    path.write_bytes(b'{"type":"assistant","message":{"usa\n' + path.read_bytes())
+    (damaged,) = rows_of(tmp_path)
+    assert (whole["finality"], damaged["finality"]) == ("exact", "unknown")
+
+
+def test_the_list_and_latest_agree_on_a_copied_folder(tmp_path: Path) -> None:
+    for at, (session, seconds) in enumerate(((WRITTEN, 900), (GONE, 0))):
+        made = MadeSession(session, now=1_794_000_000.0 + seconds)
+        made.prompt("Please look.")
+        path = made.write(tmp_path / "claude")
+        os.utime(path, (at, at))
+    (tmp_path / "captures").mkdir()
+    assert [row["session_id"] for row in rows_of(tmp_path)] == [WRITTEN, GONE]
+    where = ["--captures", str(tmp_path / "captures"), "--claude-dir", str(tmp_path / "claude")]
+    shown = CliRunner().invoke(main, ["show", "latest", *where]).stdout
+    assert shown.startswith(f"session {WRITTEN}")

@@ -247,3 +247,19 @@ def test_a_damaged_cache_is_the_same_as_none(tmp_path: Path, home: Path) -> None
     for damaged in (whole.replace(b'"output_tokens":100', b'"output_tokens":999'), whole[:-9]):
         cache.write_bytes(damaged)
         assert _run(tmp_path) == right
+
+
+def test_damaged_lines_are_named_and_counted_once(tmp_path: Path) -> None:
+    path = _made().write(tmp_path / "claude")
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'\n{"type":"assistant","mess\n{"type":"assis')
+    note = f"1 damaged line in {path}: not in the sums; `reconcile` names them."
+    assert _spend(tmp_path)["notes"][0] == note
+    with path.open("ab") as file:
+        file.write(b"tant\n")
+    grown = _spend(tmp_path)["notes"][0]
+    assert (
+        grown
+        == _spend(tmp_path, "--no-cache")["notes"][0]
+        == note.replace("1 d", "2 d").replace("line ", "lines ")
+    )
