@@ -29,7 +29,7 @@ from ccwire.output.tables import numbered
 from ccwire.output.terminal import console, print_json
 from ccwire.session_argument import find_session
 from ccwire.session_filters import Project, parse_age, parse_size, parsed, project_option
-from ccwire.session_list import SessionHead, is_running, running_sessions, session_heads
+from ccwire.session_heads import SessionHead, is_running, running_sessions, session_heads
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
 from correlate.captures.folder import read_manifest
 from correlate.captures.size import folder_bytes

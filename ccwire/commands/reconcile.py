@@ -28,7 +28,7 @@ from ccwire.session_filters import (
     sort_option,
     until_option,
 )
-from ccwire.session_list import SessionHead, chosen_sessions, session_heads
+from ccwire.session_heads import SessionHead, chosen_sessions, session_heads
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
 from ccwire.wire.regular_file import read_regular

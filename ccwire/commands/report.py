@@ -15,7 +15,7 @@ from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import echo
 from ccwire.session_argument import LATEST, FoundSession, any_session
-from ccwire.session_list import hook_records
+from ccwire.session_heads import hook_records
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model

@@ -20,7 +20,7 @@ _LATEST = 60.0  # seconds after an answer's end within which its line is written
 JoinedBy = Literal["request_id", "message_id", "heuristic"]
 
 
-class Answer(Protocol):
+class WrittenAnswer(Protocol):
     """An answer as a transcript has it."""
 
     @property
@@ -62,7 +62,7 @@ def join(calls: Sequence[Exchange], turns: Sequence[Turn]) -> Joined:
     return Joined(pairs, tuple(pairing.calls), alone)
 
 
-class Pairing[T: Answer]:
+class Pairing[T: WrittenAnswer]:
     """Applies the rules in order; each matches what the previous ones left."""
 
     def __init__(self, calls: Iterable[Exchange], turns: Iterable[T]) -> None:
@@ -75,7 +75,7 @@ class Pairing[T: Answer]:
         self._by_message_id()
         self._by_request_id(_no_contradiction)
 
-    def _by_request_id(self, agree: Callable[[Exchange, Answer], bool]) -> None:
+    def _by_request_id(self, agree: Callable[[Exchange, WrittenAnswer], bool]) -> None:
         """Match by request id those whose message ids agree."""
         found: dict[str, list[T]] = {}
         for turn in self.turns.values():
@@ -117,15 +117,15 @@ class Pairing[T: Answer]:
         self.pairs.append((call, turn, by))
 
 
-def _same_answer(call: Exchange, turn: Answer) -> bool:
+def _same_answer(call: Exchange, turn: WrittenAnswer) -> bool:
     return call.message_id is not None and call.message_id == turn.message_id
 
 
-def _no_contradiction(call: Exchange, turn: Answer) -> bool:
+def _no_contradiction(call: Exchange, turn: WrittenAnswer) -> bool:
     return call.message_id is None or turn.message_id in (None, call.message_id)
 
 
-def _nearest(turn: Answer, calls: Iterable[Exchange]) -> Exchange | None:
+def _nearest(turn: WrittenAnswer, calls: Iterable[Exchange]) -> Exchange | None:
     fitting = [call for call in calls if call.kind == "messages" and _fits(call, turn)]
     return (
         min(fitting, key=lambda call: abs((turn.started or 0) - (call.ended or call.started)))
@@ -134,7 +134,7 @@ def _nearest(turn: Answer, calls: Iterable[Exchange]) -> Exchange | None:
     )
 
 
-def _fits(call: Exchange, turn: Answer) -> bool:
+def _fits(call: Exchange, turn: WrittenAnswer) -> bool:
     numbers = fingerprint(turn.usage)
     if numbers is None or turn.started is None:
         return False
