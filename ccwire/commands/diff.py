@@ -13,7 +13,7 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.hints import session_command
 from ccwire.output.redacted import redacted_values
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import any_session, session_and_call
+from ccwire.sessions.argument import any_session, session_and_call
 from correlate.compare.answers import BlockFinding
 from correlate.compare.calls import CallDiff, session_diffs
 from correlate.compare.requests import RequestChange, parting, preview

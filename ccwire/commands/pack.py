@@ -12,7 +12,7 @@ from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.tables import Column, count, print_table
 from ccwire.output.terminal import console, echo, print_json
-from ccwire.session_argument import find_session
+from ccwire.sessions.argument import find_session
 from ccwire.wire.format import short_id
 from ccwire.wire.pack.files import PackDamaged
 

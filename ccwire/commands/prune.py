@@ -27,9 +27,9 @@ from ccwire.options import UserError, captures_option, claude_dir_option, json_o
 from ccwire.output.prune import PruneReport, print_prune, prune_json
 from ccwire.output.tables import numbered
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import find_session
-from ccwire.session_filters import Project, parse_age, parse_size, parsed, project_option
-from ccwire.session_heads import SessionHead, is_running, running_sessions, session_heads
+from ccwire.sessions.argument import find_session
+from ccwire.sessions.filters import Project, parse_age, parse_size, parsed, project_option
+from ccwire.sessions.heads import SessionHead, is_running, running_sessions, session_heads
 from ccwire.wire.format import EXCHANGES, MANIFEST, UNKNOWN
 from correlate.captures.folder import read_manifest
 from correlate.captures.size import folder_bytes

@@ -17,8 +17,8 @@ from ccwire.output.reconcile_uncaptured import print_uncaptured
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import print_more, progress_bar
 from ccwire.output.terminal import console, print_json, print_json_list
-from ccwire.session_argument import LATEST, FoundSession, any_session
-from ccwire.session_filters import (
+from ccwire.sessions.argument import LATEST, FoundSession, any_session
+from ccwire.sessions.filters import (
     Project,
     SessionFilter,
     SortKey,
@@ -28,7 +28,7 @@ from ccwire.session_filters import (
     sort_option,
     until_option,
 )
-from ccwire.session_heads import SessionHead, chosen_sessions, session_heads
+from ccwire.sessions.heads import SessionHead, chosen_sessions, session_heads
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
 from ccwire.wire.regular_file import read_regular

@@ -14,8 +14,8 @@ from ccwire.options import UserError, captures_option, claude_dir_option, raw_op
 from ccwire.output.redacted import redacted, redacted_values
 from ccwire.output.tables import progress_bar
 from ccwire.output.terminal import echo
-from ccwire.session_argument import LATEST, FoundSession, any_session
-from ccwire.session_heads import hook_records
+from ccwire.sessions.argument import LATEST, FoundSession, any_session
+from ccwire.sessions.heads import hook_records
 from correlate.captures.folder import transcript_files
 from correlate.reconcile.session import SessionReconciler
 from correlate.report.model import page_model

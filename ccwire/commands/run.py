@@ -44,7 +44,7 @@ from ccwire.output.run_reasons import failures_since, run_reasons, without_repea
 from ccwire.output.run_summary import print_run_summary
 from ccwire.output.tables import error_console
 from ccwire.output.terminal import echo
-from ccwire.session_argument import LATEST
+from ccwire.sessions.argument import LATEST
 from ccwire.wire.format import run_id
 
 

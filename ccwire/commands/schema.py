@@ -14,7 +14,7 @@ from ccwire.command_name import command_line
 from ccwire.options import UserError, json_option
 from ccwire.output.tables import Column, numbered, print_table, progress_bar
 from ccwire.output.terminal import console, echo, print_json
-from ccwire.session_argument import captured_session
+from ccwire.sessions.argument import captured_session
 from ccwire.wire.format import claude_dir
 from ccwire.wire.pack.reader import ExchangeFiles
 from ccwire.wire.regular_file import read_regular

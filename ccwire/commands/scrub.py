@@ -11,7 +11,7 @@ from ccwire.command_name import command_line
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.tables import numbered, progress_bar
 from ccwire.output.terminal import console, print_json
-from ccwire.session_argument import LATEST, any_session
+from ccwire.sessions.argument import LATEST, any_session
 from ccwire.wire.pack.files import PackDamaged
 from correlate.scrub.copy import KEPT_WORDS, Copied, Scrubbing
 from correlate.transcript.locate import ClaudeDir

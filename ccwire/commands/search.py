@@ -22,8 +22,8 @@ from ccwire.output.redacted import redacted_values
 from ccwire.output.search import count_json, hit_json, print_counts, print_hit
 from ccwire.output.tables import numbered, progress_bar
 from ccwire.output.terminal import console, echo, print_json
-from ccwire.session_argument import find_session
-from ccwire.session_filters import (
+from ccwire.sessions.argument import find_session
+from ccwire.sessions.filters import (
     Project,
     SessionFilter,
     parse_size,

@@ -15,7 +15,7 @@ from ccwire.output.redacted import redacted
 from ccwire.output.tables import count, day, dollars, duration, print_more, size
 from ccwire.output.terminal import SafeConsole, console, print_json
 from ccwire.output.typed_prompts import print_prompts
-from ccwire.session_filters import (
+from ccwire.sessions.filters import (
     Project,
     SessionFilter,
     SortKey,
@@ -25,7 +25,7 @@ from ccwire.session_filters import (
     sort_option,
     until_option,
 )
-from ccwire.session_list import SessionList, SessionRow, session_rows
+from ccwire.sessions.rows import SessionList, SessionRow, session_rows
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import short_id
 from correlate.transcript.client_records import read_history

@@ -22,7 +22,7 @@ from ccwire.output.show.exchange import (
 )
 from ccwire.output.show.exchange_list import print_list
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
-from ccwire.session_argument import (
+from ccwire.sessions.argument import (
     CapturedSession,
     captured_session,
     check_readable,

@@ -15,7 +15,7 @@ from ccwire.kept_output import is_plain_output
 from ccwire.options import UserError, captures_option, claude_dir_option, json_option
 from ccwire.output.spend import csv_text, print_spend
 from ccwire.output.terminal import SafeConsole, echo_rendered, rendered, safe, safe_json
-from ccwire.session_filters import Project, parse_project, parsed, when
+from ccwire.sessions.filters import Project, parse_project, parsed, when
 from ccwire.spend_cache import keep_output, read_records, watched_states
 from ccwire.wire.usage import Tokens
 from correlate.spend.calls import chosen, collect

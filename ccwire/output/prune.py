@@ -13,7 +13,7 @@ from addon.storage.prune_choice import Candidate, Reason
 from ccwire.output.fitted import Cells, FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import day, numbered, size
-from ccwire.session_heads import SessionHead
+from ccwire.sessions.heads import SessionHead
 from ccwire.wire.format import TRAFFIC_LOG, UNKNOWN, short_id
 from correlate.transcript.titles import title_of
 

@@ -11,7 +11,7 @@ from ccwire.output.fitted import FittedColumn, print_fitted
 from ccwire.output.redacted import redacted
 from ccwire.output.tables import day
 from ccwire.output.terminal import print_json
-from ccwire.session_filters import SessionFilter
+from ccwire.sessions.filters import SessionFilter
 from ccwire.wire.format import short_id
 from correlate.transcript.client_records import TypedPrompt
 

@@ -21,7 +21,7 @@ from ccwire.demo.stand_in.scenario import (
     too_long,
 )
 from ccwire.demo.stand_in.scenarios import named
-from ccwire.session_list import session_rows
+from ccwire.sessions.rows import session_rows
 from correlate.captures.sessions import sessions_of
 from tests.e2e.real_rig import RealRig, real_rig
 from tests.rig import until

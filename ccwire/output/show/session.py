@@ -14,8 +14,8 @@ from ccwire.output.redacted import redacted
 from ccwire.output.show.about import about_line, print_about, print_about_markdown
 from ccwire.output.show.conversation import print_conversation, print_markdown
 from ccwire.output.terminal import SafeConsole, echo, page, print_json, write_exactly
-from ccwire.session_argument import FoundSession, captured_session
-from ccwire.session_heads import hook_records
+from ccwire.sessions.argument import FoundSession, captured_session
+from ccwire.sessions.heads import hook_records
 from ccwire.wire.times import moment
 from correlate.show.answer_json import answer_json
 from correlate.show.conversation import Item, conversation_items

@@ -236,8 +236,8 @@ def test_only_manifests_are_read_of_sessions_that_are_not_shown(
         read.append(folder.name)
         return []
 
-    for module in ("session_heads", "session_list"):
-        monkeypatch.setattr(f"ccwire.{module}.read_exchanges", reading)
+    for module in ("heads", "rows"):
+        monkeypatch.setattr(f"ccwire.sessions.{module}.read_exchanges", reading)
     listed(many, "--limit", "3")
     assert sorted(read) == sorted(name_of(n) for n in (1997, 1998, 1999))
 
@@ -351,7 +351,7 @@ def test_transcripts_are_read_of_shown_sessions_only(
 ) -> None:
     (written,) = (place / "claude" / "projects").rglob("*.jsonl")
     os.utime(written, (1000, 1000))
-    monkeypatch.setattr("ccwire.session_heads.read_transcript", lambda files: 1 / 0)
+    monkeypatch.setattr("ccwire.sessions.heads.read_transcript", lambda files: 1 / 0)
     assert set(listed(place, "--limit", "1")) == {RUNNING}
 
 

@@ -152,7 +152,7 @@ def test_a_transcript_that_cannot_be_read_is_a_sentence(
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("ccwire.session_argument.open_regular", refuse)
+    monkeypatch.setattr("ccwire.sessions.argument.open_regular", refuse)
     result = _run(_made(tmp_path, final=True), words[0], SESSION, *words[1:])
     assert result.exit_code == 2
     assert f"{SESSION}.jsonl cannot be read (Permission denied)" in result.stderr

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccwire.session_filters import (
+from ccwire.sessions.filters import (
     ALL,
     Project,
     SessionFilter,

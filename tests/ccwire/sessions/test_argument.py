@@ -6,7 +6,7 @@ import pytest
 
 from ccwire.capture_folders import CaptureFolders
 from ccwire.options import UserError
-from ccwire.session_argument import captured_session, find_session, session_and_call
+from ccwire.sessions.argument import captured_session, find_session, session_and_call
 from lab.made_session import MadeSession
 
 ONE = "11111111-2222-4333-8444-555555555555"

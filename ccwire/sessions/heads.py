@@ -14,8 +14,8 @@ import psutil
 
 from addon.hooks.sessions import SessionEntry, read_sessions
 from addon.identity.live_records import LiveRecord, live_records
-from ccwire.session_filters import SessionFilter, SortKey, largest
-from ccwire.session_usage import SessionUsage, usage_of_calls, usage_of_turns
+from ccwire.sessions.filters import SessionFilter, SortKey, largest
+from ccwire.sessions.usage import SessionUsage, usage_of_calls, usage_of_turns
 from ccwire.wire.endpoints import CALL_KINDS
 from ccwire.wire.format import Exchange, Manifest
 from correlate.captures.folder import read_exchanges, read_manifest
@@ -166,8 +166,8 @@ def session_heads(
 
 
 def chosen_sessions(
-    heads: Iterable["SessionHead"], chosen: SessionFilter
-) -> tuple[list["SessionHead"], int]:
+    heads: Iterable[SessionHead], chosen: SessionFilter
+) -> tuple[list[SessionHead], int]:
     """Return the sessions that fit, largest key first, and how many more the limit left out."""
     fitting = [head for head in heads if _fits(head, chosen)]
     shown = largest(fitting, _KEYS[chosen.sort], chosen.limit)

@@ -10,15 +10,15 @@ from typing import Any
 
 from addon.hooks.sessions import SessionEntry
 from addon.identity.live_records import LiveRecord
-from ccwire.session_filters import SessionFilter
-from ccwire.session_heads import (
+from ccwire.sessions.filters import SessionFilter
+from ccwire.sessions.heads import (
     SessionHead,
     chosen_sessions,
     hook_records,
     is_running,
     session_heads,
 )
-from ccwire.session_usage import SessionUsage, UsageSource, usage_of_calls, usage_of_turns
+from ccwire.sessions.usage import SessionUsage, UsageSource, usage_of_calls, usage_of_turns
 from ccwire.verdict_cache import VerdictCache
 from ccwire.wire.format import Exchange
 from correlate.captures.folder import read_exchanges
